@@ -1,10 +1,11 @@
 //! Bytes of an input: their digest ([`hashed`]), decompression ([`compressed`]), the beginning that shows the format
-//! ([`head`]), lines of any length ([`lines`], [`long_line`]), where it is ([`place`]), its ranges on this and other
-//! machines ([`source`]), and the members of ZIP archives ([`zip`]).
+//! ([`head`]), lines of any length ([`lines`], [`long_line`]), lines of JSON ([`json_text`]), where it is ([`place`]),
+//! its ranges on this and other machines ([`source`]), and the members of ZIP archives ([`zip`]).
 
 pub(crate) mod compressed;
 pub(crate) mod hashed;
 pub(crate) mod head;
+pub(crate) mod json_text;
 pub(crate) mod lines;
 pub(crate) mod long_line;
 pub(crate) mod place;

@@ -1,5 +1,7 @@
-//! Finds the links of a page: the [`charset`], the [`tags`], and the attributes ([`html`]).
+//! Finds the links of a page: the [`charset`], the [`tags`], the open [`elements`], and the
+//! attributes ([`html`]).
 
 pub(crate) mod charset;
+pub(crate) mod elements;
 pub(crate) mod html;
 pub(crate) mod tags;

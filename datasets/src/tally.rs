@@ -241,6 +241,13 @@ pub struct Example {
     pub detail: String,
 }
 
+impl Example {
+    /// A finding about a URL, without a place.
+    pub fn of_url(finding: Finding, url: &str) -> Self {
+        Example { finding, path: PathBuf::new(), offset: 0, detail: url.to_owned() }
+    }
+}
+
 /// Counts by kind, and the first places of damage.
 ///
 /// ```
@@ -257,7 +264,7 @@ pub struct Example {
 pub struct Tally {
     counts: BTreeMap<Finding, u64>,
     examples: Vec<Example>,
-    /// The URLs of sound input that was left out, the smallest of each kind.
+    /// The URLs of input that was left out, the smallest of each kind.
     named: BTreeMap<Finding, BTreeSet<String>>,
     /// The containers that revisits name, the smallest names.
     #[serde(default)]

@@ -153,3 +153,35 @@ fn every_file_ends_and_keeps_its_pages() {
         assert!(tally.of(BadJson) == 0 || json_lines, "{}", input.path().display());
     }
 }
+
+/// The link extraction test of the WAT extractor of Common Crawl: the same links from the same WARC.
+#[test]
+#[ignore = "needs the shared test data: WEBSTRATA_SHARED=DIR cargo test --test odd_files -- --ignored"]
+fn links_of_every_record() {
+    const ALL: LinkKinds = LinkKinds { anchors: true, redirects: true, embeds: true, outlinks: true, via: true };
+    const ANCHORS: [&str; 4] = ["A@/href", "AREA@/href", "FRAME@/src", "IFRAME@/src"];
+    let (list, file) =
+        (shared("data/vectors/wat_link_extraction.json"), shared("data/vectors/warc/link-extraction-test.warc"));
+    let list: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(list).unwrap()).unwrap();
+    let (anchors, _) = read_all(&file, LinkKinds::default());
+    let (all, _) = read_all(&file, ALL);
+    let records = list["records"].as_array().unwrap();
+    assert_eq!((records.len(), anchors.len(), all.len()), (9, 9, 9));
+    for ((record, anchors), all) in records.iter().zip(&anchors).zip(&all) {
+        let links = record["links"].as_array().unwrap().iter();
+        let links: Vec<_> = links.map(|link| (link["path"].as_str().unwrap(), link["url"].as_str().unwrap())).collect();
+        let of = |wanted: &dyn Fn(&str) -> bool| -> Vec<&str> {
+            links.iter().filter(|(path, _)| wanted(path)).map(|(_, url)| *url).collect()
+        };
+        let name = &record["name"];
+        assert_eq!(anchors.links.iter().collect::<Vec<_>>(), of(&|path| ANCHORS.contains(&path)), "{name}");
+        assert_eq!(all.base, of(&|path| path == "__base__").concat(), "{name}");
+        // Scripts and style sheets are not read.
+        let unread = |path: &str| path.ends_with("@/onclick") || path == "STYLE/#text" || path == "__base__";
+        let mut expected = of(&|path| !unread(path));
+        let mut found: Vec<_> = all.links.iter().collect();
+        expected.sort_unstable();
+        found.sort_unstable();
+        assert_eq!(found, expected, "{name}");
+    }
+}

@@ -83,6 +83,22 @@ fn a_period_and_links_alone() {
     assert!(shown.contains("nothing in the store matches"), "{shown}");
 }
 
+/// A list of URLs may be cut from a crawl file, with bytes that are not UTF-8.
+#[test]
+fn a_list_has_the_bytes_that_crawl_files_have() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path();
+    let lines = ["\u{e9}", "\u{e8}"].map(|byte| format!("http://a.example/{byte} 2008 http://a.example/x\n")).concat();
+    let latin1 =
+        |text: &str| -> Vec<u8> { text.chars().map(|letter| u8::try_from(u32::from(letter)).unwrap()).collect() };
+    fs::write(path.join("crawl.links"), latin1(&lines)).unwrap();
+    fs::write(path.join("list.txt"), latin1("http://a.example/\u{e9}\n")).unwrap();
+    succeeds(path, "build --out {}/store {}/crawl.links");
+    succeeds(path, "remove {}/store --urls {}/list.txt");
+    assert_eq!(succeeds(path, "uids {}/store"), "0 http://a.example/%E8\n");
+    succeeds(path, "check {}/store --removed {}/list.txt");
+}
+
 #[test]
 fn wrong_arguments_take_out_nothing() {
     let dir = built();

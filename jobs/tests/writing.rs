@@ -142,6 +142,7 @@ fn nothing_is_made_of_inputs_that_hold_nothing() {
         ("broken.gz", b"\x1f\x8b\x08\x00 and nothing that deflate makes"),
         ("large.zst", b"\x28\xb5\x2f\xfd\x00\xa0\x19\x00\x00abc"),
         ("broken.jsonl", b"{\"url\": nonsense\n"),
+        ("nowhere.jsonl", b"{\"url\": \"http://a b/\", \"ts\": \"2008\", \"links\": []}\n"),
     ] {
         fs::write(place.path(name), bytes).unwrap();
     }
@@ -152,6 +153,7 @@ fn nothing_is_made_of_inputs_that_hold_nothing() {
         ("{}/broken.gz", "/broken.gz: other file, nothing in the file can be decompressed"),
         ("{}/large.zst", "the zstd frame needs a window of more than 128 MiB"),
         ("{}/broken.jsonl", "/broken.jsonl: bad JSON"),
+        ("{}/nowhere.jsonl", "no record that can be read (bad page URL: http://a b/)"),
         ("{}/junk {}/a.cdx", "none of 2 inputs has a record"),
         ("-", "no capture was read from -"),
     ] {

@@ -29,8 +29,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use timely::worker::Worker;
 use webstrata_datasets::{
-    GenerateOptions, Input, LinkKinds, NameList, RankReader, Tally, Www, graph_inputs, missing_containers, ranks_in,
-    without_secrets,
+    Example, GenerateOptions, Input, LinkKinds, NameList, RankReader, Tally, Www, graph_inputs, missing_containers,
+    ranks_in, without_secrets,
 };
 use webstrata_engine::{
     Committing, Context, Error as JobError, Identity, JobStage, Progress, RunOptions, Stopped, Work,
@@ -278,7 +278,8 @@ impl Work for Build {
             if let Committing::Open(writer) = writer {
                 writer.abandon(&context.row)?;
             }
-            let first = [tally.examples(), tally.files()].concat().into_iter().cloned().collect();
+            let named = tally.named().map(|(finding, url)| Example::of_url(finding, url));
+            let first = [tally.examples(), tally.files()].concat().into_iter().cloned().chain(named).collect();
             let inputs = states.iter().map(|state| state.inputs.len() as u64).sum();
             return Err(Error::NothingRead { paths: self.paths.clone(), inputs, first }.into());
         }

@@ -119,12 +119,14 @@ fn looked_at(paths: &[PathBuf], inputs: u64, first: &[Example]) -> String {
     }
     text += &match inputs {
         0 => ": no file in it (files whose names begin with a dot are passed over)".to_owned(),
-        1 => ": the input has no record".to_owned(),
-        _ => format!(": none of {inputs} inputs has a record"),
+        1 => ": the input has no record that can be read".to_owned(),
+        _ => format!(": none of {inputs} inputs has a record that can be read"),
     };
     let examples = first.iter().take(NAMED);
-    let examples =
-        examples.map(|example| format!("{}: {}, {}", example.path.display(), example.finding.name(), example.detail));
+    let examples = examples.map(|Example { finding, path, detail, .. }| match path.as_os_str().is_empty() {
+        true => format!("{}: {detail}", finding.name()),
+        false => format!("{}: {}, {detail}", path.display(), finding.name()),
+    });
     let examples = examples.collect::<Vec<_>>().join("; ");
     if examples.is_empty() { text } else { format!("{text} ({examples})") }
 }

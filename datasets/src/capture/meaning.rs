@@ -10,6 +10,7 @@
 //! | the same, but not read whole; 206 with links | *cut*: these links, and of every other link it is unknown |
 //! | 200, 203, 206 or no status, and links not mentioned | the links are unknown |
 //! | a revisit with 200 or no status, and any 304 | a revisit: it has the links of the capture that it refers to |
+//! | the same, without a profile | a 304 says that the page was not modified, all others have an identical payload |
 //! | 3xx | no links, except the target of a redirect if redirects are links |
 //! | other 2xx | known to have no links |
 //! | 4xx and above | a failure, which has no links |
@@ -19,6 +20,17 @@
 
 use crate::{Capture, Content, Cut, Finding, Profile, Revisit, Tally};
 
+/// What a record of a revisit says of the capture that it refers to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ReferredTo {
+    /// The profile. Without one, the status decides.
+    pub(crate) profile: Option<Profile>,
+    /// The URL, as spelt in the record.
+    pub(crate) url: Option<String>,
+    /// Seconds since 1970.
+    pub(crate) time: Option<i64>,
+}
+
 /// The report of a reader about a retrieval. The links are in the capture already.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen<'a> {
@@ -27,7 +39,7 @@ pub(crate) struct Seen<'a> {
     /// Whether links were given, even an empty list.
     pub(crate) has_links: bool,
     /// The fields of a revisit record.
-    pub(crate) revisit: Option<Revisit>,
+    pub(crate) revisit: Option<ReferredTo>,
     /// The target of a redirect, if it is given apart from the links.
     pub(crate) target: Option<&'a str>,
     /// Why the body was not read whole, if it was not. A part of a page (206) is always cut.
@@ -88,8 +100,9 @@ impl Seen<'_> {
             }
             Meaning::Revisit => {
                 capture.status = capture.status.filter(|&status| status == 200);
-                let not_modified = Revisit { profile: Profile::NotModified, url: None, time: None };
-                capture.content = Content::Revisit(self.revisit.unwrap_or(not_modified));
+                let ReferredTo { profile, url, time } = self.revisit.unwrap_or_default();
+                let by_status = if self.status == Some(304) { Profile::NotModified } else { Profile::IdenticalDigest };
+                capture.content = Content::Revisit(Revisit { profile: profile.unwrap_or(by_status), url, time });
             }
             Meaning::Redirect => {
                 // The only link of a redirect is its target.
@@ -128,7 +141,8 @@ mod tests {
         redirects: bool,
     ) -> Option<(Option<u16>, &'static str, Vec<String>, u64)> {
         let mut capture = Capture { links: links.into_iter().flatten().copied().collect(), ..Capture::default() };
-        let revisit = is_revisit.then_some(Revisit { profile: Profile::IdenticalDigest, url: None, time: Some(7) });
+        let profile = Some(Profile::IdenticalDigest);
+        let revisit = is_revisit.then_some(ReferredTo { profile, url: None, time: Some(7) });
         let (seen, mut tally) =
             (Seen { status, has_links: links.is_some(), revisit, target, cut: None }, Tally::default());
         let is_capture = seen.settle(redirects, &mut capture, &mut tally);
@@ -141,6 +155,23 @@ mod tests {
         };
         let links = capture.links.iter().map(str::to_owned).collect();
         is_capture.then_some((capture.status, content, links, tally.of(Finding::UnusedLinks)))
+    }
+
+    #[test]
+    fn the_status_of_a_revisit_without_a_profile_decides() {
+        for (profile, status, expected) in [
+            (None, None, Profile::IdenticalDigest),
+            (None, Some(200), Profile::IdenticalDigest),
+            (None, Some(304), Profile::NotModified),
+            (Some(Profile::IdenticalDigest), Some(304), Profile::IdenticalDigest),
+            (Some(Profile::NotModified), Some(200), Profile::NotModified),
+        ] {
+            let (mut capture, mut tally) = (Capture::default(), Tally::default());
+            let revisit = Some(ReferredTo { profile, url: Some("u".to_owned()), time: Some(7) });
+            assert!(Seen { status, revisit, ..Seen::default() }.settle(true, &mut capture, &mut tally));
+            let revisit = Revisit { profile: expected, url: Some("u".to_owned()), time: Some(7) };
+            assert_eq!(capture.content, Content::Revisit(revisit), "{profile:?} {status:?}");
+        }
     }
 
     #[test]

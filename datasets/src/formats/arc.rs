@@ -1,8 +1,9 @@
 //! ARC 1 and 2, the format of the Internet Archive before WARC.
 //!
 //! Reads records: a line `URL IP date type length`, then the response. Version 2 has more fields before the length.
-//! URLs may contain spaces, so the parser looks for the fields from the right: a date after an IP address. Writes a
-//! capture for each response that is an HTML page. ARC has no digests.
+//! Some writers leave out the IP address or the type. URLs may contain spaces, so the parser looks for the fields from
+//! the right: a date after an IP address, or else a date before a type and the length. Writes a capture for each
+//! response that is an HTML page. ARC has no digests.
 //!
 //! The `filedesc` record at the beginning of the file may be missing.
 //!
@@ -20,6 +21,7 @@ use crate::files::head::Head;
 use crate::formats::document::Documents;
 use crate::formats::record::{self, BODY_BYTES_MAX, RecordSite};
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
+use webstrata_url::spelt;
 
 const LINE_BYTES_MAX: usize = 64 << 10;
 /// The most fields of a header line after the URL; version 2 has nine.
@@ -28,6 +30,9 @@ const FIELDS_MAX: usize = 24;
 const GAP_BYTES: usize = 4;
 /// Bytes of text that the search for a header line adds at a time.
 const STEP_BYTES: usize = 64 << 10;
+
+/// The beginnings of media types.
+const TYPES: [&str; 5] = ["text/", "application/", "image/", "audio/", "video/"];
 
 /// A header line, taken apart.
 #[derive(Debug, PartialEq, Eq)]
@@ -50,16 +55,24 @@ impl<'a> Header<'a> {
             memrchr_iter(b' ', line.as_bytes()).take(FIELDS_MAX).map(|space| space + 1).collect();
         starts.reverse();
         let field = |at: usize| &line[starts[at]..starts.get(at + 1).map_or(line.len(), |next| next - 1)];
-        let date = (1..starts.len().saturating_sub(2)).rev().find(|&at| {
+        let last = starts.len().checked_sub(1)?;
+        let is_date = |at: usize| {
             let text = field(at);
-            (12..=20).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit()) && ip(field(at - 1))
-        })?;
-        Some(Header {
-            url: &line[..starts[date - 1] - 1],
-            date: field(date),
-            media_type: field(date + 1),
-            len: field(starts.len() - 1).parse().ok(),
-        })
+            (12..=20).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        let len = field(last).parse().ok();
+        let date = (1..last).rev().find(|&at| is_date(at) && ip(field(at - 1)) && (at + 1 < last || len.is_some()));
+        let (date, url_end) = match date {
+            Some(date) => (date, starts[date - 1]),
+            // Without an address, both a type and the length are needed to know a header line.
+            None => {
+                let is_type = |text: &str| TYPES.iter().any(|kind| text.starts_with(kind));
+                let date = last.checked_sub(2).filter(|&at| is_date(at) && is_type(field(at + 1)) && len.is_some());
+                (date?, starts[date?])
+            }
+        };
+        let media_type = if date + 1 < last { field(date + 1) } else { "" };
+        Some(Header { url: line[..url_end].trim_end(), date: field(date), media_type, len })
     }
 }
 
@@ -70,15 +83,16 @@ pub(crate) fn is_own(head: &Head<'_>) -> bool {
     if text.starts_with(b"filedesc://") || memmem::find(text, b"\nfiledesc://").is_some() {
         return true;
     }
-    let mut lines = head.lines().map(|(line, _)| String::from_utf8_lossy(line));
+    let mut lines = head.lines().map(|(line, _)| spelt(line));
     let length = |line: &str| Header::parse(line).and_then(|header| header.len);
     let Some(bytes) = lines.next().and_then(|line| length(&line)) else { return false };
     bytes == 0 || lines.next().is_none_or(|line| length(&line).is_none())
 }
 
+/// Whether a field is an IP address, or says that there is none.
 fn ip(text: &str) -> bool {
     let digits = |byte: u8| byte.is_ascii_hexdigit() || matches!(byte, b'.' | b':');
-    text == "-" || text.contains(['.', ':']) && text.bytes().all(digits)
+    matches!(text, "" | "-") || text.contains(['.', ':']) && text.bytes().all(digits)
 }
 
 /// Whether a header line begins `at` bytes after the current offset.
@@ -92,7 +106,7 @@ fn header_next(text: &mut Text, at: usize) -> std::io::Result<bool> {
         let end = memchr(b'\n', head);
         if end.is_some() || head.len() < wanted || wanted >= LINE_BYTES_MAX {
             let line = &head[..end.unwrap_or(head.len())];
-            return Ok(Header::parse(&String::from_utf8_lossy(line)).is_some());
+            return Ok(Header::parse(&spelt(line)).is_some());
         }
         wanted *= 4;
     }
@@ -120,7 +134,7 @@ impl ArcReader {
         let mut site = RecordSite { at: text.offsets(), tally, path };
         line.clear();
         text.line(line, LINE_BYTES_MAX)?;
-        let line = String::from_utf8_lossy(line);
+        let line = spelt(line);
         let Some(header) = Header::parse(&line) else { return Ok(Some(false)) };
         let Block { bytes, skipped } = block(text, header.len, &mut site)?;
         let is_capture = header.capture(&text.peek(bytes)?[..bytes], documents, capture, &mut site);
@@ -263,5 +277,27 @@ mod tests {
         assert_eq!(Header::parse("URL IP-address Archive-date Content-type Archive-length"), None);
         assert_eq!(Header::parse("http://a/ 20140102000000 b c"), None);
         assert_eq!(Header::parse("http://a/ 20140102 20140102000000 http://b/ http://c/"), None);
+        assert_eq!(Header::parse("http://a/ 20140102000000 12"), None);
+        assert_eq!(Header::parse("http://a/ 20140102000000 text/html x"), None);
+        let html = |url| Header { url, date: "20140102000000", media_type: "text/html", len: Some(12) };
+        for (line, expected) in [
+            // The type is missing.
+            ("http://a/ 1.2.3.4 20140102000000 12", Header { media_type: "", ..html("http://a/") }),
+            ("http://a/b c 1.2.3.4 20140102000000 12\r\n", Header { media_type: "", ..html("http://a/b c") }),
+            // The address is missing, or empty, or is no address of version 4.
+            ("http://a/ 20140102000000 text/html 12", html("http://a/")),
+            ("http://a/b c 20140102000000 text/html 12", html("http://a/b c")),
+            ("http://a/  20140102000000 text/html 12", html("http://a/")),
+            ("http://a/ - 20140102000000 text/html 12", html("http://a/")),
+            ("http://a/ 2001:db8::7 20140102000000 text/html 12", html("http://a/")),
+            // Blanks in the type, and fields of version 2 beside blanks in the URL.
+            (
+                "http://a/ 1.2.3.4 20140102000000 text/html; charset=x y 12",
+                Header { media_type: "text/html;", ..html("http://a/") },
+            ),
+            ("http://a/b c d 1.2.3.4 20140102000000 text/html 200 - http://t/ 7 x.arc 12", html("http://a/b c d")),
+        ] {
+            assert_eq!(Header::parse(line), Some(expected), "{line}");
+        }
     }
 }

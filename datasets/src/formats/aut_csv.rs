@@ -1,4 +1,4 @@
-//! The web graph of the Archives Unleashed Toolkit and of ARCH as CSV. Each row is a link.
+//! The web graph of the Archives Unleashed Toolkit and of ARCH as CSV, with commas or tabs. Each row is a link.
 //!
 //! The header is `crawl_date,src,dest,anchor` or `crawl_date, source, target, anchor_text`. Spaces and order do not
 //! matter. Spark leaves the header out: then the columns are date, source, destination. Crawl dates have 8 or 14
@@ -14,11 +14,17 @@ use crate::files::lines::broken;
 use crate::url::reference::{TEXT_BYTES_MAX, cut_to_text};
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
 use csv_core::ReadFieldResult;
+use std::borrow::Cow;
 use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
+use webstrata_url::spelt;
 
 pub(crate) fn open(text: Box<dyn BufRead + Send>, path: &Path) -> Box<dyn CaptureReader> {
-    Box::new(WebgraphCsv { rows: Rows::new(text), path: path.to_owned(), columns: None, is_held: false, ended: false })
+    let mut text = text;
+    // An error comes again when the rows are read.
+    let delimiter = text.fill_buf().map_or(b',', delimiter);
+    let rows = Rows::new(text, delimiter);
+    Box::new(WebgraphCsv { rows, path: path.to_owned(), columns: None, is_held: false, ended: false })
 }
 
 struct WebgraphCsv {
@@ -44,13 +50,13 @@ impl CaptureReader for WebgraphCsv {
                 Ok((date, source, link)) => {
                     if !is_begun {
                         is_begun = true;
-                        capture.url.push_str(source);
+                        capture.url.push_str(&source);
                         capture.time = date.counted(tally);
                     } else if capture.time != date.seconds() || capture.url != source {
                         self.is_held = true;
                         return Ok(Seen::links().settle(false, capture, tally));
                     }
-                    capture.links.push(link);
+                    capture.links.push(&link);
                 }
                 Err((finding, detail)) => self.damage(finding, detail, tally),
             }
@@ -122,8 +128,9 @@ const NAME_BYTES_MAX: usize = 32;
 const PIECE_BYTES: usize = 8 << 10;
 
 impl<R: BufRead> Rows<R> {
-    fn new(text: R) -> Self {
-        Rows { text, parser: csv_core::Reader::new(), row: Row::default(), offset: 0 }
+    fn new(text: R, delimiter: u8) -> Self {
+        let parser = csv_core::ReaderBuilder::new().delimiter(delimiter).build();
+        Rows { text, parser, row: Row::default(), offset: 0 }
     }
 
     /// Reads the next row that is not empty, and returns `false` at the end. Keeps the fields of the columns, or the
@@ -203,15 +210,13 @@ impl Row {
     }
 
     /// The date, the source and the destination of the row.
-    fn link(&self, columns: [usize; 3]) -> Result<(Date, &str, &str), (Finding, String)> {
+    fn link(&self, columns: [usize; 3]) -> Result<(Date, Cow<'_, str>, Cow<'_, str>), (Finding, String)> {
         let field = |column: usize| {
-            let field = self
-                .field(columns[column])
-                .ok_or_else(|| (Finding::BadRow, format!("the row has only {} fields", self.fields)))?;
-            std::str::from_utf8(field).map(str::trim).map_err(|error| (Finding::BadRow, error.to_string()))
+            let field = self.field(columns[column]).map(|field| spelt(field.trim_ascii()));
+            field.ok_or_else(|| (Finding::BadRow, format!("the row has only {} fields", self.fields)))
         };
         let [date, source, link] = [field(0)?, field(1)?, field(2)?];
-        let date = date::parse(date).ok_or_else(|| (Finding::BadDate, date.chars().take(SHOWN_CHARS).collect()))?;
+        let date = date::parse(&date).ok_or_else(|| (Finding::BadDate, date.chars().take(SHOWN_CHARS).collect()))?;
         if source.is_empty() {
             return Err((Finding::BadRow, "no source".to_owned()));
         }
@@ -222,9 +227,14 @@ impl Row {
 /// The most characters of a text that a message shows.
 const SHOWN_CHARS: usize = 40;
 
+/// What separates the fields of a text: the comma or the tab, whichever comes first.
+fn delimiter(text: &[u8]) -> u8 {
+    text.iter().copied().find(|byte| matches!(byte, b',' | b'\t')).unwrap_or(b',')
+}
+
 /// Whether a text begins with rows of a web graph table.
 pub(crate) fn is_own(head: &Head<'_>) -> bool {
-    let mut rows = Rows::new(head.text);
+    let mut rows = Rows::new(head.text, delimiter(head.text));
     (0..ROWS_MAX).any(|_| rows.read(None).is_ok_and(|more| more && rows.row.columns().is_some()))
 }
 
@@ -256,6 +266,10 @@ mod tests {
             assert_eq!((tally.of(Finding::CoarserDate), tally.counts().count()), (2, 1));
         }
         assert_eq!(read_all("dest,crawl_date,src\nx,20080501,http://a/").0, ["http://a/ 1209600000 x"]);
+        let rows = "20080430204826\thttp://a/\tx,1\tan anchor, long\n20080430204826\thttp://a/\t\"y\tz\"\t\n";
+        for header in ["crawl_date\tsrc\tdest\tanchor\n", "crawl_date\tsource\ttarget\tanchor_text\r\n", ""] {
+            assert_eq!(read_all(&format!("{header}{rows}")).0, ["http://a/ 1209588506 x,1|y\tz"]);
+        }
     }
 
     #[test]
@@ -279,7 +293,7 @@ mod tests {
             "crawl_date,src,dest{many}\n20080501,http://a/,x,{long}\n20080501,http://a/,\"y{long}\"\n\
              20080501,http://a/,z{many}\n{long},http://a/,z\n"
         );
-        let mut rows = Rows::new(rows.as_bytes());
+        let mut rows = Rows::new(rows.as_bytes(), b',');
         let mut read = || rows.read(Some(&[0, 1, 2])).unwrap().then_some((rows.row.bytes.len(), rows.row.fields));
         assert_eq!(read(), Some((17, 3 + (1 << 20))));
         assert_eq!(read(), Some((18, 4)));

@@ -68,15 +68,17 @@ pub(crate) fn kind(head: &Head<'_>) -> Option<Kind> {
     for line in head.whole_lines().take(LINES_MAX) {
         if edges::parse(line).is_some() {
             edges += 1;
-        } else if let Some((id, _)) = vertices::parse(line) {
-            vertices += 1;
+        } else if let Some((id, rest)) = vertices::parse(line) {
+            let is_name = names::checked(cell(rest).0).is_ok();
+            vertices += usize::from(is_name);
+            others += usize::from(!is_name);
             first = first.or(Some(id));
         } else {
             others += 1;
         }
     }
     match first {
-        Some(id) if vertices >= others + edges => Some(Kind::Vertices(id)),
+        Some(id) if vertices > 0 && vertices >= others + edges => Some(Kind::Vertices(id)),
         _ if edges > 0 && edges >= others + vertices => Some(Kind::Edges),
         _ => None,
     }
@@ -127,6 +129,8 @@ mod tests {
             ("#harmonicc_pos\t#harmonicc_val\t#pr_pos\n1\t2\t3\n", Some(Kind::Ranks)),
             ("0 1\n", None),
             ("-1\tcom.example\n", None),
+            ("20080430204826\thttp://a.example/\thttp://b.example/\n", None),
+            ("0\tcom.b?cher\n1\tcom.example\n", Some(Kind::Vertices(0))),
             ("99999999999999999999\t1\n", None),
             ("", None),
         ] {

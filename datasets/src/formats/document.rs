@@ -5,12 +5,12 @@
 
 use std::borrow::Cow;
 
-use crate::capture::meaning::{Meaning, Seen};
+use crate::capture::meaning::{Meaning, ReferredTo, Seen};
 use crate::formats::http;
 use crate::formats::record::{Fields, RecordSite};
 use crate::page::charset::Document;
 use crate::page::html;
-use crate::{Capture, Finding, LinkKinds, Revisit};
+use crate::{Capture, Finding, LinkKinds};
 
 /// Reads documents into captures; holds the buffers.
 pub(crate) struct Documents {
@@ -43,7 +43,7 @@ impl Documents {
         if seen.meaning() != Meaning::Page {
             return seen.settle(self.kinds.redirects, capture, site.tally);
         }
-        let content_type = fields.get("content-type").unwrap_or_default();
+        let content_type = fields.joined("content-type").unwrap_or_default();
         let mut kind = http::is_html(&http::media_type(&content_type));
         if kind.is_none() {
             kind = media_type.and_then(|text| http::is_html(&http::media_type(text)));
@@ -57,14 +57,9 @@ impl Documents {
             site.count(Finding::NotHtml);
             return false;
         }
-        if self.kinds.redirects {
-            let refresh = fields.get("refresh");
-            if let Some(url) = refresh.as_deref().and_then(html::refresh) {
-                capture.links.push(url);
-            }
-        }
+        let kinds = self::refresh(fields.get("refresh").as_deref(), self.kinds, capture);
         let xhtml = http::media_type(&content_type) == "application/xhtml+xml";
-        add_links(&body, http::charset(&content_type), xhtml, self.kinds, capture);
+        add_links(&body, http::charset(&content_type).as_deref(), xhtml, kinds, capture);
         seen.settle(self.kinds.redirects, capture, site.tally)
     }
 
@@ -82,7 +77,7 @@ impl Documents {
             return false;
         }
         let xhtml = media_type == "application/xhtml+xml";
-        add_links(block, http::charset(content_type), xhtml, self.kinds, capture);
+        add_links(block, http::charset(content_type).as_deref(), xhtml, self.kinds, capture);
         Seen::links().settle(self.kinds.redirects, capture, site.tally)
     }
 
@@ -90,7 +85,7 @@ impl Documents {
     pub(crate) fn revisit(
         &mut self,
         block: &[u8],
-        revisit: Revisit,
+        revisit: ReferredTo,
         media_type: Option<&str>,
         capture: &mut Capture,
         site: &mut RecordSite<'_>,
@@ -100,7 +95,7 @@ impl Documents {
         if status == 0 {
             fields.clear();
         }
-        let content_type = fields.get("content-type").or(media_type.map(Cow::Borrowed));
+        let content_type = fields.joined("content-type").or(media_type.map(Cow::Borrowed));
         let location = fields.get("location");
         let target = location.as_deref().and_then(redirect_target);
         let status = (status != 0).then_some(status.into());
@@ -129,6 +124,19 @@ pub(crate) fn revisit(
         return false;
     }
     seen.settle(kinds.redirects, capture, site.tally)
+}
+
+/// Adds the URL of a `Refresh` header. Returns the links of the page that still count: only the first refresh does.
+pub(crate) fn refresh(value: Option<&str>, kinds: LinkKinds, capture: &mut Capture) -> LinkKinds {
+    match value.filter(|_| kinds.redirects).and_then(html::refresh) {
+        None => kinds,
+        Some(url) => {
+            if !url.is_empty() {
+                capture.links.push(url);
+            }
+            LinkKinds { redirects: false, ..kinds }
+        }
+    }
 }
 
 /// The URL of a `Location` header.

@@ -22,6 +22,7 @@ mod entry;
 
 use self::entry::Words;
 use crate::files::head::{Head, fields};
+use webstrata_url::spelt;
 
 /// The kind of an index file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,8 +71,9 @@ fn has_urls(lines: &[&[u8]]) -> Option<bool> {
         let names = fields(object.as_bytes());
         cdxj::URL_NAMES.iter().any(|name| names.contains(&name.as_bytes()))
     };
-    let objects = lines.iter().filter(|line| !cdxj::is_about(line)).filter_map(|line| std::str::from_utf8(line).ok());
-    objects.filter_map(cdxj::parts).map(|(_, object)| has_url(object)).reduce(|one, other| one || other)
+    let objects = lines.iter().filter(|line| !cdxj::is_about(line)).map(|line| spelt(line));
+    let have_urls = objects.filter_map(|line| cdxj::parts(&line).map(|(_, object)| has_url(object)));
+    have_urls.reduce(|one, other| one || other)
 }
 
 /// The kind of a line.
@@ -90,7 +92,7 @@ fn kind_of(line: &[u8]) -> Option<Kind> {
     if [&b"!"[..], b"@context", b"@meta", b"@id", b"@keys"].iter().any(|about| line.starts_with(about)) {
         return Some(Kind::Cdxj);
     }
-    let line = std::str::from_utf8(line).ok()?;
+    let line = &*spelt(line);
     if is_zipnum(line) {
         return Some(ZIPNUM);
     }
@@ -123,11 +125,14 @@ fn is_zipnum(line: &str) -> bool {
 /// `urlkey ts url mime status ...`.
 fn is_cdx(words: &Words, line: &str) -> bool {
     let word = |at: usize| words.get(line, at);
-    matches!(words.len(), 7 | 9..=14)
+    matches!(words.len(), 7 | 9..=WORDS_MAX)
         && is_digits(word(1), 12, 17)
         && !word(3).contains("://")
         && status_or_none(word(4))
 }
+
+/// The most words of a line of a CDX. A redirect may have spaces.
+const WORDS_MAX: usize = 100;
 
 /// Whether a word of a CDX is a status, or says that there is none.
 fn status_or_none(word: &str) -> bool {

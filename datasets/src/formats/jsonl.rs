@@ -16,24 +16,26 @@
 //!
 //! All fields except `url` and `ts` are optional, and may be null. The reader ignores unknown fields.
 //! [`crate::capture::meaning`] decides what the fields mean. Any other line is damage: the reader counts the line with
-//! its offset in the uncompressed text, and continues with the next line.
+//! its offset in the uncompressed text, and continues with the next line. A link that is null, and a text that
+//! [`crate::files::json_text`] changes, count as damage too, but the line is read.
 //!
 //! The parser writes fields directly into the capture, and reads a line that is too long to hold as a stream. Memory: a
 //! line of [`crate::files::lines::LINE_BYTES_MAX`], and the links if the capture sets no bound.
 
 use crate::capture::date::{self, Date};
 use crate::capture::digest::digest_of;
-use crate::capture::meaning::Seen;
+use crate::capture::meaning::{ReferredTo, Seen};
 use crate::files::head::{Head, fields};
+use crate::files::json_text::{JsonStream, LONE_SURROGATES, json_text};
 use crate::files::lines::Lines;
 use crate::files::long_line::LongLine;
 use crate::formats::record;
-use crate::{Capture, CaptureReader, Cut, Error, Finding, Revisit, Tally, Texts};
+use crate::{Capture, CaptureReader, Cut, Error, Finding, Tally, Texts};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
-use std::io::{BufRead, BufReader};
+use std::io::BufRead;
 use std::path::Path;
 
 pub(crate) fn open(text: Box<dyn BufRead + Send>, path: &Path, redirects: bool) -> Box<dyn CaptureReader> {
@@ -91,9 +93,12 @@ struct Said {
     date: Option<Result<Date, String>>,
     status: Option<i64>,
     has_links: bool,
-    revisit: Option<Revisit>,
+    revisit: Option<ReferredTo>,
     redirect: Option<String>,
     cut: Option<Cut>,
+    null_links: u64,
+    /// Whether halves of surrogate pairs were replaced.
+    is_changed: bool,
 }
 
 impl CaptureReader for JsonLines {
@@ -110,7 +115,20 @@ impl CaptureReader for JsonLines {
                 parse(line, capture)
             };
             let (finding, detail) = match parsed {
-                Ok(Said { date: Some(Ok(date)), status, has_links, revisit, redirect, cut }) => {
+                Ok(Said {
+                    date: Some(Ok(date)),
+                    status,
+                    has_links,
+                    revisit,
+                    redirect,
+                    cut,
+                    null_links,
+                    is_changed,
+                }) => {
+                    let counted = [("a link is null", null_links), (LONE_SURROGATES, u64::from(is_changed))];
+                    for detail in counted.into_iter().flat_map(|(detail, times)| (0..times).map(move |_| detail)) {
+                        tally.damage(Finding::BadJson, &self.lines.path, self.lines.start, detail);
+                    }
                     let target = redirect.as_deref();
                     if (Seen { status, has_links, revisit, target, cut }).settle(self.redirects, capture, tally) {
                         capture.time = date.counted(tally);
@@ -131,23 +149,21 @@ impl CaptureReader for JsonLines {
 
 /// Fills all fields of `capture` except the time, and returns the other fields of the line.
 fn parse(line: &[u8], capture: &mut Capture) -> Result<Said, String> {
-    let line = std::str::from_utf8(line).map_err(|error| error.to_string())?;
-    let mut json = serde_json::Deserializer::from_str(line);
+    let (line, is_changed) = json_text(line);
+    let mut json = serde_json::Deserializer::from_str(&line);
     let said = Fields(capture).deserialize(&mut json).map_err(|error| error.to_string())?;
     json.end().map_err(|error| error.to_string())?;
-    Ok(said)
+    Ok(Said { is_changed, ..said })
 }
 
 /// As [`parse`], for a line that is too long to hold.
 fn parse_stream(line: &mut LongLine<'_>, capture: &mut Capture) -> Result<Said, String> {
-    let mut json = serde_json::Deserializer::from_reader(BufReader::with_capacity(READ_BYTES, line));
+    let mut stream = JsonStream::new(line);
+    let mut json = serde_json::Deserializer::from_reader(&mut stream);
     let said = Fields(capture).deserialize(&mut json).map_err(|error| error.to_string())?;
     json.end().map_err(|error| error.to_string())?;
-    Ok(said)
+    Ok(Said { is_changed: stream.has_lone, ..said })
 }
-
-/// The number of bytes that are read at once of a line that is too long to hold.
-const READ_BYTES: usize = 64 << 10;
 
 enum Field {
     Url,
@@ -196,7 +212,8 @@ impl<'de> Visitor<'de> for Fields<'_> {
                 Field::Time => said.date = Some(map.next_value_seed(Time)?),
                 Field::Links => {
                     capture.links.clear();
-                    said.has_links = map.next_value_seed(Links(&mut capture.links))?;
+                    said.null_links = 0;
+                    said.has_links = map.next_value_seed(Links(&mut capture.links, &mut said.null_links))?;
                 }
                 Field::Digest => {
                     capture.digest = map.next_value::<Option<Cow<'de, str>>>()?.as_deref().and_then(digest_of)
@@ -208,7 +225,9 @@ impl<'de> Visitor<'de> for Fields<'_> {
                         Some(code) => Some(code.status().map_err(A::Error::custom)?),
                     };
                 }
-                Field::Revisit => said.revisit = map.next_value::<Option<ReferredTo>>()?.map(ReferredTo::revisit),
+                Field::Revisit => {
+                    said.revisit = map.next_value::<Option<RevisitFields>>()?.map(RevisitFields::referred_to)
+                }
                 Field::Redirect => {
                     said.redirect = map.next_value::<Option<String>>()?.filter(|url| !matches!(&url[..], "" | "-"));
                 }
@@ -246,15 +265,15 @@ impl CutSaid {
 
 /// The object `revisit` of a line.
 #[derive(Deserialize)]
-struct ReferredTo {
+struct RevisitFields {
     profile: Option<String>,
     refers_to_target_uri: Option<String>,
     refers_to_date: Option<String>,
 }
 
-impl ReferredTo {
-    fn revisit(self) -> Revisit {
-        let ReferredTo { profile, refers_to_target_uri, refers_to_date } = self;
+impl RevisitFields {
+    fn referred_to(self) -> ReferredTo {
+        let RevisitFields { profile, refers_to_target_uri, refers_to_date } = self;
         record::revisit(profile.as_deref(), refers_to_target_uri.as_deref(), refers_to_date.as_deref())
     }
 }
@@ -300,8 +319,30 @@ impl Visitor<'_> for Text<'_> {
     }
 }
 
-/// Fills the texts. The value is whether there is an array, and not null.
-struct Links<'a>(&'a mut Texts);
+/// Takes a link. A link that is null is passed over and counted.
+struct Link<'a>(&'a mut Texts, &'a mut u64);
+seed!(Link<'_>, (), deserialize_any);
+
+impl Visitor<'_> for Link<'_> {
+    type Value = ();
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("a string")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        self.0.push(text);
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        *self.1 += 1;
+        Ok(())
+    }
+}
+
+/// Fills the texts, and counts those that are null. The value is whether there is an array, and not null.
+struct Links<'a>(&'a mut Texts, &'a mut u64);
 seed!(Links<'_>, bool, deserialize_any);
 
 impl<'de> Visitor<'de> for Links<'_> {
@@ -316,7 +357,7 @@ impl<'de> Visitor<'de> for Links<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut texts: A) -> Result<bool, A::Error> {
-        while texts.next_element_seed(Text(&mut |text| self.0.push(text)))?.is_some() {}
+        while texts.next_element_seed(Link(self.0, self.1))?.is_some() {}
         Ok(true)
     }
 }
@@ -354,7 +395,7 @@ impl Visitor<'_> for Time {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Content;
+    use crate::{Content, Profile, Revisit};
     use std::io::Cursor;
 
     fn read_all(text: &'static str) -> (Vec<Capture>, Tally) {
@@ -389,6 +430,31 @@ mod tests {
         assert_eq!(urls, ["http://a/", "http://b/", "u", "u", "u"]);
         assert!(captures[0].digest.is_some() && captures[1].digest.is_none());
         assert_eq!((tally.of(Finding::FinerDate), tally.damaged()), (2, 0));
+    }
+
+    #[test]
+    fn what_a_link_cannot_be_is_counted_and_the_line_is_read() {
+        let (captures, tally) = read_all(concat!(
+            r#"{"url":"http://a/","ts":1209588506,"links":[null,"/x",null]}"#,
+            "\n",
+            r#"{"url":"http://b/","ts":1209588506,"links":[null]}"#,
+            "\n",
+            r#"{"url":"http://c/\ud800","ts":1209588506,"links":["\udc00y\ud83d\ude00",null]}"#,
+            "\n",
+            r#"{"url":"http://d/","ts":1209588506,"links":["x"]}"#,
+        ));
+        let found: Vec<(&str, Vec<&str>)> =
+            captures.iter().map(|capture| (&*capture.url, capture.links.iter().collect())).collect();
+        let expected = [
+            ("http://a/", vec!["/x"]),
+            ("http://b/", vec![]),
+            ("http://c/\u{fffd}", vec!["\u{fffd}y\u{1f600}"]),
+            ("http://d/", vec!["x"]),
+        ];
+        assert_eq!(found, expected);
+        assert!(captures.iter().all(|capture| capture.content == Content::Links));
+        assert_eq!((tally.of(Finding::BadJson), tally.damaged()), (5, 5));
+        assert!(tally.examples()[4].detail.contains("surrogate"), "{:?}", tally.examples());
     }
 
     #[test]
@@ -430,9 +496,10 @@ mod tests {
             "\n",
             r#"{"url":"u","ts":1209588506,"status":404}"#,
         ));
-        let [same, not_modified] =
-            [None, Some("server-not-modified")].map(|profile| record::revisit(profile, None, None));
-        let referring = record::revisit(Some("server-not-modified"), Some("http://a/"), Some("20080430204826"));
+        let same = Revisit { profile: Profile::IdenticalDigest, url: None, time: None };
+        let not_modified = Revisit { profile: Profile::NotModified, ..same.clone() };
+        let (url, time) = (Some("http://a/".to_owned()), Some(1_209_588_506));
+        let referring = Revisit { url, time, ..not_modified.clone() };
         let contents: Vec<&Content> = captures.iter().map(|capture| &capture.content).collect();
         let revisits = [same, not_modified, referring].map(Content::Revisit);
         let unknown = Content::Unknown;
@@ -470,7 +537,8 @@ mod tests {
             r#"{"url":"u","ts":1209588506,"links":[],"revisit":"x"}"#,
             r#"{"url":"u","links":[]}"#,
             r#"{"ts":1209588506,"links":[]}"#,
-            r#"{"url":"u","ts":1209588506,"links":[null]}"#,
+            r#"{"url":"u","ts":1209588506,"links":[7]}"#,
+            r#"{"url":null,"ts":1209588506,"links":[]}"#,
             r#"{"url":7,"ts":1209588506,"links":[]}"#,
             r#"{"url":"u","ts":1209588506,"links":[]} x"#,
             r#"["u"]"#,

@@ -12,6 +12,7 @@
 use crate::capture::date;
 use crate::capture::meaning::Seen;
 use crate::files::head::{Head, fields};
+use crate::files::json_text::{LONE_SURROGATES, json_text};
 use crate::files::lines::Lines;
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
 use flate2::bufread::MultiGzDecoder;
@@ -76,7 +77,8 @@ impl CaptureReader for Graph {
         while self.lines.read(tally)? {
             capture.clear();
             let (path, start) = (&self.lines.path, self.lines.start);
-            let Some(line) = parse(&self.lines, tally) else { continue };
+            let text = line_text(&self.lines, tally);
+            let Some(line) = parse(&text, &self.lines, tally) else { continue };
             let (links, Some(timestamp)) = (line.outlink_ids, line.timestamp) else {
                 if line.url.is_none() {
                     tally.damage(Finding::BadJson, path, start, "the line is neither a capture nor a URL");
@@ -117,13 +119,21 @@ impl CaptureReader for Graph {
     }
 }
 
-/// Parses the line at hand. Returns `None` if the line is empty or broken; a broken line is damage.
-fn parse<'a>(lines: &'a Lines, tally: &mut Tally) -> Option<Line<'a>> {
-    let line = lines.line();
-    if line.trim_ascii().is_empty() {
+/// The text of the line at hand. Counts a text that was changed.
+fn line_text<'a>(lines: &'a Lines, tally: &mut Tally) -> Cow<'a, str> {
+    let (text, is_changed) = json_text(lines.line());
+    if is_changed {
+        tally.damage(Finding::BadJson, &lines.path, lines.start, LONE_SURROGATES);
+    }
+    text
+}
+
+/// Parses the text of the line at hand. Returns `None` if the line is empty or broken; a broken line is damage.
+fn parse<'a>(text: &'a str, lines: &Lines, tally: &mut Tally) -> Option<Line<'a>> {
+    if text.trim_ascii().is_empty() {
         return None;
     }
-    let parsed = serde_json::from_slice(line);
+    let parsed = serde_json::from_str(text);
     parsed.map_err(|error| tally.damage(Finding::BadJson, &lines.path, lines.start, error.to_string())).ok()
 }
 
@@ -144,7 +154,8 @@ fn load_map(graph: &Path, tally: &mut Tally) -> Result<Map, Error> {
         if is_gzip { Box::new(BufReader::new(MultiGzDecoder::new(text))) } else { Box::new(text) };
     let mut lines = Lines::new(text, &path);
     while lines.read(tally)? {
-        let Some(Line { id, url: Some(url), .. }) = parse(&lines, tally) else { continue };
+        let text = line_text(&lines, tally);
+        let Some(Line { id, url: Some(url), .. }) = parse(&text, &lines, tally) else { continue };
         map.offsets_by_id.insert(id, (map.text.len(), url.len()));
         map.text.push_str(&url);
     }

@@ -15,7 +15,7 @@
 //! newer if its file was modified later, then if the name of its file sorts later, then if the record is later in the
 //! file. Modification times have no other use: copying a file must not change when a page was captured.
 //!
-//! Damage: lines that are not UTF-8, pages whose time has digits but is not a date, links before the first page.
+//! Damage: pages whose time has digits but is not a date, links before the first page.
 //! Offsets count bytes of the uncompressed text. Source: SRC-RR-175 (2001), section 2.
 
 use crate::capture::date::{self, Date};
@@ -27,6 +27,7 @@ use memchr::memmem;
 use std::io::BufRead;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
+use webstrata_url::spelt;
 
 pub(crate) fn open(text: Box<dyn BufRead + Send>, path: &Path) -> Box<dyn CaptureReader> {
     let undated = time_of_name(path).is_none().then(|| age(path));
@@ -108,27 +109,22 @@ impl CaptureReader for LinksFile {
                 self.is_source_held = true;
                 return Ok(Seen::links().settle(false, capture, tally));
             }
-            let text = match std::str::from_utf8(line) {
-                Ok(_) if is_indented && !is_begun => Err("links before the first page".to_owned()),
-                Ok(text) => Ok(text),
-                Err(error) => Err(error.to_string()),
-            };
-            match text {
-                Ok(text) => {
-                    let mut words = text.split_ascii_whitespace();
-                    if !is_indented {
-                        if let Err(time) = self.begin(&mut words, capture, tally) {
-                            tally.damage(Finding::BadDate, &self.lines.path, self.lines.start, time);
-                            capture.clear();
-                            continue;
-                        }
-                        is_begun = true;
-                    }
-                    for word in words {
-                        capture.links.push(word);
-                    }
+            if is_indented && !is_begun {
+                tally.damage(Finding::BadRow, &self.lines.path, self.lines.start, "links before the first page");
+                continue;
+            }
+            let text = spelt(line);
+            let mut words = text.split_ascii_whitespace();
+            if !is_indented {
+                if let Err(time) = self.begin(&mut words, capture, tally) {
+                    tally.damage(Finding::BadDate, &self.lines.path, self.lines.start, time);
+                    capture.clear();
+                    continue;
                 }
-                Err(detail) => tally.damage(Finding::BadRow, &self.lines.path, self.lines.start, detail),
+                is_begun = true;
+            }
+            for word in words {
+                capture.links.push(word);
             }
         }
     }
@@ -262,9 +258,9 @@ mod tests {
 
     #[test]
     fn damage_is_counted_where_it_stands() {
-        let (captures, tally) = read_all(b" x\nhttp://a/\n x\nhttp://\xff/\n y\nhttp://b/\n", "links");
+        let (captures, tally) = read_all(b" x\nhttp://a/\n x\nhttp://c/ 99\n y\nhttp://b/\n", "links");
         assert_eq!(captures, [row("http://a/", 0, &["x"]), row("http://b/", 0, &[])]);
         let offsets: Vec<u64> = tally.examples().iter().map(|example| example.offset).collect();
-        assert_eq!((offsets, tally.of(Finding::BadRow)), (vec![0, 16, 26], 3));
+        assert_eq!((offsets, tally.of(Finding::BadRow), tally.damaged()), (vec![16, 0, 29], 2, 3));
     }
 }

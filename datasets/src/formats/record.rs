@@ -7,8 +7,10 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::capture::date;
+use crate::capture::meaning::ReferredTo;
 use crate::files::compressed::Text;
-use crate::{Finding, Profile, Revisit, Tally};
+use crate::{Finding, Profile, Tally};
+use webstrata_url::spelt;
 
 /// The most bytes of the header block of a record or of an HTTP message.
 pub(crate) const HEADER_BYTES_MAX: usize = 1 << 20;
@@ -115,14 +117,14 @@ impl Fields {
     }
 
     /// Adds the lines of a header block up to the empty line or the end, and returns the offset of the body. If the
-    /// empty line is missing, the body begins with the first line that starts with `<`.
+    /// empty line is missing, the body begins with the first line that starts with `<` and is not before a field.
     pub(crate) fn read(&mut self, block: &[u8]) -> usize {
         let mut at = 0;
         while at < block.len() {
             let rest = &block[at..];
             let end = memchr::memchr(b'\n', rest);
             let line = &rest[..end.unwrap_or(rest.len())];
-            if line.starts_with(b"<") {
+            if line.starts_with(b"<") && !end.is_some_and(|end| is_field(&rest[end + 1..])) {
                 break;
             }
             at += end.map_or(rest.len(), |end| end + 1);
@@ -145,10 +147,23 @@ impl Fields {
         self.iter().find(|(key, _)| key.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value)
     }
 
-    /// The first value of a field, if it is not empty; the case of the name does not matter.
-    pub(crate) fn get(&self, name: &str) -> Option<Cow<'_, str>> {
-        self.bytes(name).filter(|value| !value.is_empty()).map(String::from_utf8_lossy)
+    /// All values of a field that are not empty, as one value; `None` if there are none.
+    pub(crate) fn joined(&self, name: &str) -> Option<Cow<'_, str>> {
+        let values = self.iter().filter(|(key, value)| key.eq_ignore_ascii_case(name.as_bytes()) && !value.is_empty());
+        values.map(|(_, value)| spelt(value)).reduce(|values, value| Cow::Owned(format!("{values}, {value}")))
     }
+
+    /// The first value of a field as [`spelt`] reads it, if it is not empty; the case of the name does not matter.
+    pub(crate) fn get(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.bytes(name).filter(|value| !value.is_empty()).map(spelt)
+    }
+}
+
+/// Whether a text begins with a field that is spelt as HTTP asks.
+fn is_field(text: &[u8]) -> bool {
+    let is_token = |byte: &&u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+    let name = text.iter().take_while(is_token).count();
+    name > 0 && text.get(name) == Some(&b':')
 }
 
 /// The finding for a record that cannot be a page by its type or its URL; [`Finding::OtherRecord`] for other records.
@@ -169,12 +184,15 @@ pub(crate) fn bare_uri(uri: &str) -> &str {
     uri.strip_prefix('<').map_or(uri, |uri| uri.strip_suffix('>').unwrap_or(uri)).trim()
 }
 
-/// Makes a revisit from the fields of its record. An unknown profile counts as identical-payload-digest.
-pub(crate) fn revisit(profile: Option<&str>, url: Option<&str>, date: Option<&str>) -> Revisit {
-    let not_modified =
-        profile.is_some_and(|profile| profile.trim_end_matches(['/', '>']).ends_with("server-not-modified"));
-    Revisit {
-        profile: if not_modified { Profile::NotModified } else { Profile::IdenticalDigest },
+/// Takes the fields of a record of a revisit. An unknown profile counts as identical-payload-digest.
+pub(crate) fn revisit(profile: Option<&str>, url: Option<&str>, date: Option<&str>) -> ReferredTo {
+    let is_not_modified = |profile: &str| profile.trim_end_matches(['/', '>']).ends_with("server-not-modified");
+    let profile = profile.filter(|profile| !profile.is_empty());
+    ReferredTo {
+        profile: profile.map(|profile| match is_not_modified(profile) {
+            true => Profile::NotModified,
+            false => Profile::IdenticalDigest,
+        }),
         url: url.map(|url| bare_uri(url).to_owned()),
         time: date.and_then(date::parse).map(date::Date::seconds),
     }
@@ -193,6 +211,11 @@ mod tests {
         assert_eq!(rest, 29);
         fields.clear();
         assert_eq!(fields.read(b"A: b\r\n<html>"), 6);
+        fields.clear();
+        assert_eq!(fields.read(b"A: b\n<html>\n<a title='x:y'>\nC: d\n"), 5);
+        fields.clear();
+        assert_eq!(fields.read(b"Power by: x\n<b>name</b>: y\n: z\nC: d\n\n<html>"), 37);
+        assert_eq!(fields.get("c").as_deref(), Some("d"));
     }
 
     #[test]

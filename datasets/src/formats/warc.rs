@@ -24,6 +24,7 @@ use crate::formats::document::{self, Documents};
 use crate::formats::record::{self, BODY_BYTES_MAX, Fields, HEADER_BYTES_MAX, RecordSite, bare_uri};
 use crate::formats::wat::{self, Flavour};
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
+use webstrata_url::spelt;
 
 /// The most bytes of an unwanted block that are read to find the next record.
 const OTHER_BYTES_MAX: usize = 1 << 20;
@@ -234,7 +235,7 @@ impl Records {
             self.lines.clear();
             self.lines.read(block);
             for (_, value) in self.lines.iter().filter(|(name, _)| name.eq_ignore_ascii_case(b"outlink")) {
-                document::outlink(&String::from_utf8_lossy(value), capture);
+                document::outlink(&spelt(value), capture);
             }
             if capture.links.is_empty() {
                 site.count(finding);

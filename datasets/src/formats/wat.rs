@@ -21,10 +21,11 @@ use std::marker::PhantomData;
 
 use crate::capture::digest::digest_of;
 use crate::capture::meaning::{Meaning, Seen};
+use crate::files::json_text::{LONE_SURROGATES, json_text};
 use crate::formats::document::{self, Documents};
 use crate::formats::http;
 use crate::formats::record::{self, Fields, RecordSite, bare_uri};
-use crate::page::charset::{for_label, with_query};
+use crate::page::charset::{for_label, of_content, with_query};
 use crate::page::html;
 use crate::{Capture, Finding, LinkKinds};
 
@@ -53,7 +54,11 @@ pub(crate) fn capture(
     capture: &mut Capture,
     site: &mut RecordSite<'_>,
 ) -> bool {
-    let record: Record<'_> = match serde_json::from_slice(json) {
+    let (json, is_changed) = json_text(json);
+    if is_changed {
+        site.damage(Finding::BadJson, LONE_SURROGATES);
+    }
+    let record: Record<'_> = match serde_json::from_str(&json) {
         Ok(record) => record,
         Err(error) => {
             site.damage(Finding::BadJson, &format!("WAT: {error}"));
@@ -80,7 +85,7 @@ pub(crate) fn capture(
     capture.url.push_str(url);
     let response = payload.response.as_ref();
     let status = response.map(|response| response.message.status.as_deref().and_then(|s| s.parse().ok()).unwrap_or(0));
-    let http_type = response.and_then(|response| response.headers.get("Content-Type")).filter(|text| !text.is_empty());
+    let http_type = response.and_then(|response| response.headers.joined("Content-Type"));
     let record_type = header
         .get("WARC-Identified-Payload-Type")
         .or_else(|| header.get("Content-Type").filter(|_| kind == "resource" || envelope.warc.0.is_empty()));
@@ -101,24 +106,23 @@ pub(crate) fn capture(
             record::revisit(field("WARC-Profile"), field("WARC-Refers-To-Target-URI"), field("WARC-Refers-To-Date"));
         let status = status.filter(|&status| status != 0);
         let seen = Seen { status, revisit: Some(revisit), target, ..Seen::default() };
-        document::revisit(seen, kinds, http_type.or(record_type), capture, site)
+        document::revisit(seen, kinds, http_type.as_deref().or(record_type), capture, site)
     } else if seen.meaning() != Meaning::Page {
         seen.settle(kinds.redirects, capture, site.tally)
     } else {
         let html = response.and_then(|response| response.html.as_ref()).or(payload.html.as_ref());
-        let named = http_type.map(http::media_type).and_then(|text| http::is_html(&text));
+        let named = http_type.as_deref().map(http::media_type).and_then(|text| http::is_html(&text));
         let named = named.or_else(|| record_type.map(http::media_type).and_then(|text| http::is_html(&text)));
         if !named.unwrap_or(html.is_some()) {
             site.count(Finding::NotHtml);
             return false;
         }
-        if let Some(refresh) = response.filter(|_| kinds.redirects).and_then(|response| response.headers.get("Refresh"))
-        {
-            html::refresh(refresh).into_iter().for_each(|url| capture.links.push(url));
-        }
+        let refresh = response.and_then(|response| response.headers.get("Refresh"));
+        let kinds = document::refresh(refresh, kinds, capture);
         if let Some(html) = html {
-            let encoding = http_type.and_then(http::charset).and_then(for_label).or_else(|| html.head.encoding());
-            page_links(html, flavour, encoding.unwrap_or(UTF_8), documents.kinds, capture);
+            let encoding = http_type.as_deref().and_then(http::charset).as_deref().and_then(for_label);
+            let encoding = encoding.or_else(|| html.head.encoding()).unwrap_or(UTF_8);
+            page_links(html, flavour, encoding, kinds, capture);
         }
         // Extractors do not parse resource records. Without metadata of the HTML, the links are unknown.
         let has_links = response.is_some() || html.is_some();
@@ -141,12 +145,16 @@ fn page_links(html: &Html<'_>, flavour: Flavour, encoding: &'static Encoding, ki
         capture.base.push_str(&with_query(html::trim(&decoded(base, flavour)), encoding));
     }
     if kinds.redirects {
-        for meta in &html.head.metas {
-            let refreshes = meta.http_equiv.as_deref().is_some_and(|name| name.trim().eq_ignore_ascii_case("refresh"));
-            if let Some(content) = meta.content.as_deref().filter(|_| refreshes) {
-                let content = decoded(content, flavour);
-                html::refresh(&content).into_iter().for_each(|url| capture.links.push(&with_query(url, encoding)));
+        let refreshes =
+            |meta: &&Meta<'_>| meta.http_equiv.as_deref().is_some_and(|name| name.eq_ignore_ascii_case("refresh"));
+        let contents = html.head.metas.iter().filter(refreshes).filter_map(|meta| meta.content.as_deref());
+        for content in contents.map(|content| decoded(content, flavour)) {
+            let Some(url) = html::refresh(&content) else { continue };
+            if !url.is_empty() {
+                capture.links.push(&with_query(url, encoding));
             }
+            // Only the first refresh counts.
+            break;
         }
     }
     let head = html.head.links.iter().chain(&html.head.scripts).filter(|_| kinds.embeds);
@@ -234,10 +242,9 @@ impl Head<'_> {
     /// The encoding that the document names.
     fn encoding(&self) -> Option<&'static Encoding> {
         self.metas.iter().find_map(|meta| {
-            let is_type =
-                meta.http_equiv.as_deref().is_some_and(|name| name.trim().eq_ignore_ascii_case("content-type"));
-            let content = meta.content.as_deref().filter(|_| is_type).and_then(http::charset);
-            meta.charset.as_deref().or(content).and_then(for_label)
+            let is_type = meta.http_equiv.as_deref().is_some_and(|name| name.eq_ignore_ascii_case("content-type"));
+            let content = meta.content.as_deref().filter(|_| is_type).map(str::as_bytes);
+            meta.charset.as_deref().and_then(for_label).or_else(|| content.and_then(of_content))
         })
     }
 }
@@ -286,6 +293,14 @@ impl Word<'_> {
     }
 }
 
+/// The value of a field, or the values of a field that a response has several times.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Words<'a> {
+    Many(#[serde(borrow)] Vec<Word<'a>>),
+    One(#[serde(borrow)] Word<'a>),
+}
+
 /// The items of an array, or a single item.
 struct Items<T>(Vec<T>);
 
@@ -319,6 +334,13 @@ struct Headers<'a>(Vec<(Cow<'a, str>, Word<'a>)>);
 impl Headers<'_> {
     fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).and_then(|(_, value)| value.as_deref())
+    }
+
+    /// All values of a field that are not empty, as one value; `None` if there are none.
+    fn joined(&self, name: &str) -> Option<String> {
+        let values = self.0.iter().filter(|(key, _)| key.eq_ignore_ascii_case(name));
+        let values = values.filter_map(|(_, value)| value.as_deref()).filter(|value| !value.is_empty());
+        values.map(str::to_owned).reduce(|values, value| values + ", " + &value)
     }
 }
 
@@ -388,8 +410,12 @@ impl<'de> Visitor<'de> for HeadersVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut items: A) -> Result<Headers<'de>, A::Error> {
         let mut fields = Vec::new();
-        while let Some((name, value)) = items.next_entry::<Word<'de>, Word<'de>>()? {
-            fields.push((name.0.unwrap_or_default(), value));
+        while let Some((name, values)) = items.next_entry::<Word<'de>, Words<'de>>()? {
+            let name = name.0.unwrap_or_default();
+            match values {
+                Words::One(value) => fields.push((name, value)),
+                Words::Many(values) => fields.extend(values.into_iter().map(|value| (name.clone(), value))),
+            }
         }
         Ok(Headers(fields))
     }

@@ -1,5 +1,7 @@
-//! The charset of an HTML document, by the rules of the WHATWG: the byte order mark, the HTTP header, a `<meta>` in the
-//! first 1024 bytes, and a guess (chardetng) if none of these names a known charset.
+//! The charset of an HTML document, by the rules of the WHATWG: the byte order mark, the HTTP header, the first
+//! `<meta>` element that names one, wherever it is (HTML, "changing the encoding while parsing"), a `<meta>` or an XML
+//! declaration in the first 1024 bytes (HTML, "prescan"), and a guess (chardetng) if none of these names a known
+//! charset. A `<meta>` in a comment is never one; in a script, it is one for the prescan only, as in browsers.
 //!
 //! Reads the bytes of a document. Writes texts of the document in UTF-8; ASCII and UTF-8 bytes stay unchanged. Writes
 //! references whose queries are in the charset of the document, as browsers send queries ([`with_query`]). Declared
@@ -10,6 +12,10 @@ use encoding_rs::{EncoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_12
 use memchr::memchr;
 use std::borrow::Cow;
 use std::cell::OnceCell;
+
+use crate::page::elements::{Elements, Name};
+use crate::page::html::decoded;
+use crate::page::tags::{TagPart, Tags};
 
 const META_BYTES: usize = 1024;
 const GUESS_BYTES: usize = 256 << 10;
@@ -64,7 +70,8 @@ impl<'a> Document<'a> {
     fn encoding(&self) -> &'static Encoding {
         self.encoding.get_or_init(|| {
             let head = &self.markup[..self.markup.len().min(META_BYTES)];
-            declared(head).unwrap_or_else(|| guess(&self.markup, self.url))
+            let declared = of_elements(&self.markup).or_else(|| prescan(head)).or_else(|| xml(head));
+            declared.unwrap_or_else(|| guess(&self.markup, self.url))
         })
     }
 }
@@ -137,9 +144,9 @@ fn guess(document: &[u8], url: &str) -> &'static Encoding {
     detector.guess(domain, Utf8Detection::Allow)
 }
 
-/// The encoding that the document itself names: `<?xml encoding=...?>` or `<meta ... charset=...>`.
-fn declared(head: &[u8]) -> Option<&'static Encoding> {
-    let encoding = xml(head).or_else(|| meta(head))?;
+/// The encoding with a label in a document.
+fn declared(label: &[u8]) -> Option<&'static Encoding> {
+    let encoding = Encoding::for_label(label)?;
     // The document was read as ASCII so far, so it cannot be UTF-16.
     if encoding == UTF_16LE || encoding == UTF_16BE {
         return Some(UTF_8);
@@ -147,46 +154,105 @@ fn declared(head: &[u8]) -> Option<&'static Encoding> {
     if encoding.name() == "x-user-defined" { Some(WINDOWS_1252) } else { Some(encoding) }
 }
 
-fn xml(head: &[u8]) -> Option<&'static Encoding> {
-    if !head.starts_with(b"<?xml") {
-        return None;
+/// The encoding of the first `<meta>` element that names one.
+fn of_elements(markup: &[u8]) -> Option<&'static Encoding> {
+    let (mut tags, mut elements) = (Tags::new(markup), Elements::new(false));
+    while let Some(tag) = tags.tag(elements.is_foreign()) {
+        let name = Name::new(tag.name);
+        let is_meta = !tag.is_end && name.bytes() == b"meta";
+        let (encoding, self_closing) = meta(&mut tags, is_meta)?;
+        if encoding.is_some() {
+            return encoding;
+        }
+        tags.enter(elements.take(name.bytes(), tag.is_end, self_closing));
     }
-    let end = memchr::memchr(b'>', head)?;
-    Encoding::for_label(value_after(&head[..end], b"encoding")?)
+    None
 }
 
-fn meta(head: &[u8]) -> Option<&'static Encoding> {
-    let mut rest = head;
-    while let Some(open) = memchr::memchr(b'<', rest) {
-        rest = &rest[open..];
-        if rest.starts_with(b"<!--") {
-            rest = &rest[memchr::memmem::find(&rest[2..], b"-->")? + 2..];
-        } else if rest.len() > 5 && rest[1..5].eq_ignore_ascii_case(b"meta") && !rest[5].is_ascii_alphanumeric() {
-            let tag = &rest[5..memchr::memchr(b'>', rest).unwrap_or(rest.len())];
-            if let Some(encoding) = value_after(tag, b"charset").and_then(Encoding::for_label) {
-                return Some(encoding);
+/// The encoding of the attributes of a `<meta>` tag, and whether the tag closes itself. Passes over the attributes of
+/// another tag. `None` if the tag is cut off.
+fn meta(tags: &mut Tags<'_>, is_meta: bool) -> Option<(Option<&'static Encoding>, bool)> {
+    let (mut charset, mut http_equiv, mut content) = (None, None, None);
+    let self_closing = loop {
+        match tags.part() {
+            TagPart::Attribute(name, value) if is_meta => {
+                let value_of = match Name::new(name).bytes() {
+                    b"charset" => &mut charset,
+                    b"http-equiv" => &mut http_equiv,
+                    b"content" => &mut content,
+                    _ => continue,
+                };
+                value_of.get_or_insert_with(|| decoded(value));
             }
-            rest = &rest[5..];
+            TagPart::Attribute(..) => {}
+            TagPart::Close { self_closing } => break self_closing,
+            TagPart::Cut => return None,
+        }
+    };
+    let is_type = http_equiv.is_some_and(|name| name.eq_ignore_ascii_case(b"content-type"));
+    let named = charset.and_then(|label| declared(&label));
+    Some((named.or_else(|| content.filter(|_| is_type).and_then(|content| of_content(&content))), self_closing))
+}
+
+/// The encoding in a text like `text/html; charset=utf-8` (HTML, "extracting a character encoding from a meta
+/// element").
+pub(crate) fn of_content(content: &[u8]) -> Option<&'static Encoding> {
+    const NAME: &[u8] = b"charset";
+    let mut rest = content;
+    loop {
+        let at = rest.windows(NAME.len()).position(|window| window.eq_ignore_ascii_case(NAME))?;
+        rest = rest[at + NAME.len()..].trim_ascii_start();
+        if let Some(value) = rest.strip_prefix(b"=") {
+            let value = value.trim_ascii_start();
+            let end = match value.first()? {
+                quote @ (b'"' | b'\'') => return declared(&value[1..][..memchr(*quote, &value[1..])?]),
+                _ => value.iter().position(|byte| *byte == b';' || byte.is_ascii_whitespace()),
+            };
+            return declared(&value[..end.unwrap_or(value.len())]);
+        }
+    }
+}
+
+/// The encoding of the first `<meta` in the first bytes of a document, which are not yet read as tags.
+fn prescan(head: &[u8]) -> Option<&'static Encoding> {
+    let mut at = 0;
+    while let Some(open) = memchr(b'<', &head[at..]) {
+        at += open;
+        let rest = &head[at..];
+        let name = rest[1..].strip_prefix(b"/").unwrap_or(&rest[1..]);
+        if rest.starts_with(b"<!--") {
+            at += 2 + memchr::memmem::find(&rest[2..], b"-->")? + 3;
+        } else if name.first().is_some_and(u8::is_ascii_alphabetic) {
+            let is_end = |byte: &u8| byte.is_ascii_whitespace() || *byte == b'>' || *byte == b'/';
+            let name_bytes = name.iter().position(is_end)?;
+            let is_meta = rest[1..].get(..name_bytes).is_some_and(|name| name.eq_ignore_ascii_case(b"meta"));
+            let attributes = rest.len() - name.len() + name_bytes;
+            let mut tags = Tags::new(&rest[attributes..]);
+            let (encoding, _) = meta(&mut tags, is_meta)?;
+            if encoding.is_some() {
+                return encoding;
+            }
+            at += attributes + tags.read_bytes();
+        } else if matches!(rest.get(1), Some(b'!' | b'/' | b'?')) {
+            at += memchr(b'>', rest)? + 1;
         } else {
-            rest = &rest[1..];
+            at += 1;
         }
     }
     None
 }
 
-/// The value after `name=`, without quotes.
-fn value_after<'a>(text: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
-    let mut at = 0;
-    loop {
-        at += text[at..].windows(name.len()).position(|window| window.eq_ignore_ascii_case(name))? + name.len();
-        let Some(value) = text[at..].trim_ascii_start().strip_prefix(b"=") else { continue };
-        let value = value.trim_ascii_start();
-        let value = value.strip_prefix(b"\"").or_else(|| value.strip_prefix(b"'")).unwrap_or(value);
-        let end = value
-            .iter()
-            .position(|byte| matches!(byte, b'"' | b'\'' | b';' | b'>' | b'/') || byte.is_ascii_whitespace());
-        return Some(&value[..end.unwrap_or(value.len())]);
-    }
+/// The encoding of an XML declaration (HTML, "get an XML encoding").
+fn xml(head: &[u8]) -> Option<&'static Encoding> {
+    const NAME: &[u8] = b"encoding";
+    let text = head.strip_prefix(b"<?xml")?;
+    let text = &text[..memchr(b'>', text)?];
+    let skip = |text: &'_ [u8]| text.iter().take_while(|byte| **byte <= b' ').count();
+    let text = &text[memchr::memmem::find(text, NAME)? + NAME.len()..];
+    let text = text[skip(text)..].strip_prefix(b"=")?;
+    let text = &text[skip(text)..];
+    let (quote, text) = text.split_first().filter(|(quote, _)| matches!(quote, b'"' | b'\''))?;
+    declared(&text[..memchr(*quote, text)?])
 }
 
 #[cfg(test)]
@@ -206,7 +272,9 @@ mod tests {
         assert_eq!(text(koi8, Some("uft-8")), "<meta charset=koi8-r>при");
         assert_eq!(text(b"\xff\xfea\0", Some("utf-8")), "a");
         assert_eq!(
-            text(b"<meta http-equiv=x content='text/html; charset=\"iso-8859-1\"'>\xe9", None).chars().last(),
+            text(b"<meta http-equiv=content-type content='text/html; charset=\"iso-8859-1\"'>\xe9", None)
+                .chars()
+                .last(),
             Some('é')
         );
         assert_eq!(text(b"<?xml version='1.0' encoding='iso-8859-2'?>\xb1", None).chars().last(), Some('ą'));
@@ -262,6 +330,71 @@ mod tests {
         assert_eq!(page(b"<meta charset=iso-2022-jp>\x1b$B$\"\x1b(B"), "?%1B$B%22-%1B(B");
         assert_eq!(page(b"<meta charset=shift_jis>"), "?%81%AB");
         assert_eq!(page(b"\xff\xfea\0"), "?\u{2193}");
+    }
+
+    /// What a browser takes the letter `\xd6` for: `Ж` in KOI8-R, `ж` in windows-1251, `Ö` in windows-1252.
+    #[test]
+    fn a_meta_counts_wherever_it_is() {
+        const FAR: usize = 3000;
+        let far = |filler: &str| filler.repeat(FAR / filler.len());
+        let koi8 = "<meta charset=koi8-r>";
+        for (head, letter) in [
+            // In the first bytes and after them, after links and texts, in every form.
+            (koi8.to_owned(), 'ж'),
+            (far("<p>x</p>") + koi8, 'ж'),
+            ("<script>".to_owned() + &far("x") + "</script>" + koi8, 'ж'),
+            (far("<!-- > -->") + "<META CHARSET='KOI8-R' />", 'ж'),
+            (far("<br>") + "<meta http-equiv=\"Content-Type\" content=\"text/html; charset=koi8-r\">", 'ж'),
+            (far("<br>") + "<meta content='text/html;CHARSET = \"koi8-r\"' name=x http-equiv=content-TYPE>", 'ж'),
+            (far("<br>") + "<meta content=charset=koi8-r;x http-equiv=content-type>", 'ж'),
+            (far("<br>") + "<meta\ncharset=' koi8&#45;r'>", 'ж'),
+            (far("<br>") + "<body><table><tr><td>" + koi8, 'ж'),
+            (far("<br>") + "<noscript>" + koi8 + "</noscript>", 'ж'),
+            (far("<br>") + "<svg>" + koi8 + "</svg>", 'ж'),
+            // The first that names a known encoding counts.
+            (
+                far("<br>") + "<meta charset=nonsense><meta charset><meta charset=koi8-r><meta charset=windows-1251>",
+                'ж',
+            ),
+            (far("<br>") + "<meta charset=no http-equiv=content-type content='; charset=koi8-r'>", 'ж'),
+            (far("<br>") + "<meta charset=windows-1252 charset=koi8-r>" + koi8, 'Ö'),
+            ("<meta charset=windows-1252>".to_owned() + &far("<br>") + koi8, 'Ö'),
+            ("<?xml version='1.0' encoding='windows-1252'?>".to_owned() + &far("<br>") + koi8, 'ж'),
+            ("<?xml version='1.0' encoding='windows-1252'?>".to_owned() + koi8, 'ж'),
+            ("<?xml version='1.0' encoding='koi8-r'?>".to_owned() + &far("<br>"), 'ж'),
+            ("<script>'<meta charset=windows-1252>'</script>".to_owned() + &far("<br>") + koi8, 'ж'),
+            // No declarations.
+            (far("<br>") + "<!--" + koi8 + "--><meta charset=windows-1252>", 'Ö'),
+            (far("<br>") + "<script>'" + koi8 + "'</script><meta charset=windows-1252>", 'Ö'),
+            (far("<br>") + "<title>" + koi8 + "</title><meta charset=windows-1252>", 'Ö'),
+            (
+                far("<br>")
+                    + "<a title='"
+                    + koi8
+                    + "'></meta charset=koi8-r><metadata charset=koi8-r><link charset=koi8-r>\
+             <meta http-equiv=content-type content=koi8-r><meta content='charset=koi8-r'>\
+             <meta http-equiv=x content='charset=koi8-r'><meta charset=windows-1252>",
+                'Ö',
+            ),
+            ("<!--".to_owned() + koi8 + "--><meta charset=windows-1252>", 'Ö'),
+            ("<meta http-equiv=content-type content='text/html; charset'><meta charset=windows-1252>".to_owned(), 'Ö'),
+            ("<meta http-equiv=content-type content='charset=\"koi8-r'><meta charset=windows-1252>".to_owned(), 'Ö'),
+            ("<meta http-equiv=content-type content='charsetcharset=koi8-r'>".to_owned(), 'ж'),
+            ("<<meta charset=koi8-r>".to_owned(), 'ж'),
+        ] {
+            let page = [head.as_bytes(), b"<a href='/\xd6'>"].concat();
+            let expected = format!("{letter}");
+            let document = Document::new(&page, None, "");
+            assert_eq!(document.utf8(b"\xd6"), expected.as_bytes(), "{}", &head[head.len().saturating_sub(200)..]);
+            // The HTTP header and the byte order mark have the last word.
+            assert_eq!(Document::new(&page, Some("windows-1251"), "").utf8(b"\xd6"), "Ц".as_bytes());
+        }
+        // Links before the declaration have its encoding, too, and queries are sent in it.
+        let page = [b"<a href='?\xd6'>", far("<br>").as_bytes(), koi8.as_bytes()].concat();
+        let document = Document::new(&page, None, "");
+        assert_eq!((document.utf8(b"?\xd6"), document.with_query("?\u{436}")), ("?ж".as_bytes().into(), "?%D6".into()));
+        let utf16 = [far("<br>").as_bytes(), "<meta charset=utf-16le>é".as_bytes(), b"\xff"].concat();
+        assert_eq!(Document::new(&utf16, None, "").encoding(), UTF_8);
     }
 
     #[test]

@@ -7,7 +7,8 @@
 //! The text of `script`, `style`, `textarea`, `title`, `xmp`, `iframe`, `noembed`, `noframes`, and all text after
 //! `plaintext`, is not markup. The text of `noscript` is markup, because the reader of an archive runs no scripts. The
 //! content of `template` is not part of the document, unless the template is a declarative shadow root
-//! (`shadowrootmode`). In XHTML, and in embedded SVG or MathML, `<script/>` and similar tags end where they begin.
+//! (`shadowrootmode`). In XHTML, and in embedded SVG or MathML, `<script/>` and similar tags end where they begin, and
+//! embedded scripts and styles are markup ([`crate::page::elements`]).
 //!
 //! Memory: one tag.
 
@@ -18,7 +19,8 @@ use std::borrow::Cow;
 use std::convert::Infallible;
 
 use crate::page::charset::Document;
-use crate::page::tags::{Content, TagPart, Tags};
+use crate::page::elements::{Elements, Name};
+use crate::page::tags::{TagPart, Tags};
 use crate::{Capture, LinkKinds};
 
 /// Adds the links of `document` to `capture`.
@@ -27,14 +29,23 @@ pub(crate) fn links(document: &Document<'_>, xhtml: bool, kinds: LinkKinds, capt
     // The wanted attributes of the current tag, the first of each name.
     let mut attributes: Vec<(Attribute, &[u8])> = Vec::new();
     let mut base_seen = false;
-    // How many `svg` and `math` elements are open.
-    let mut foreign = 0u32;
+    let mut refreshes = false;
+    let mut elements = Elements::new(xhtml);
     // How many `template` elements are open; the outermost of them is not a shadow root.
     let mut templates = 0u32;
-    while let Some(tag) = tags.tag(foreign > 0) {
+    // The elements that were open before the outermost of them.
+    let mut depth = 0;
+    while let Some(tag) = tags.tag(elements.is_foreign()) {
         let name = Name::new(tag.name);
         let name = name.bytes();
-        let wanted = if tag.is_end { Wanted::Nothing } else { Wanted::of(name, kinds, base_seen) };
+        let wanted = match Wanted::of(name, kinds, base_seen) {
+            _ if tag.is_end => Wanted::Nothing,
+            Wanted::Anchor(_) if elements.is_svg() && name == b"a" => Wanted::SvgAnchor,
+            // In SVG and MathML, these are elements without a meaning.
+            Wanted::Anchor(_) if elements.is_foreign() && name != b"a" => Wanted::Nothing,
+            Wanted::Base if elements.is_foreign() => Wanted::Nothing,
+            wanted => wanted,
+        };
         attributes.clear();
         let self_closing = loop {
             match tags.part() {
@@ -51,44 +62,30 @@ pub(crate) fn links(document: &Document<'_>, xhtml: bool, kinds: LinkKinds, capt
                 TagPart::Cut => return,
             }
         };
-        let foreign_root = matches!(name, b"svg" | b"math");
         if tag.is_end {
-            foreign = foreign.saturating_sub(u32::from(foreign_root));
+            elements.take(name, true, self_closing);
             if name == b"template" && templates > 0 {
                 templates -= 1;
-                // A template is counted only outside of `svg` and `math`, and its end closes all of these inside it.
-                foreign = if templates == 0 { 0 } else { foreign };
+                if templates == 0 {
+                    // A template is counted only outside of `svg` and `math`, and its end closes all of these inside
+                    // it.
+                    elements.truncate(depth);
+                }
             }
             continue;
         }
         if wanted == Wanted::Template {
-            let opens = templates > 0 || foreign == 0 && !is_shadow_root(&attributes);
+            let opens = templates > 0 || !elements.is_foreign() && !is_shadow_root(&attributes);
+            depth = if templates == 0 { elements.depth() } else { depth };
             templates += u32::from(opens && !(self_closing && xhtml));
         } else if !attributes.is_empty() && templates == 0 {
             base_seen |= wanted == Wanted::Base;
-            add(document, &attributes, wanted, capture);
+            if attributes.iter().any(|(attribute, _)| *attribute == Attribute::Href) {
+                attributes.retain(|(attribute, _)| *attribute != Attribute::XlinkHref);
+            }
+            refreshes |= add(document, &attributes, wanted, refreshes, capture);
         }
-        if self_closing && (xhtml || foreign > 0) {
-            continue;
-        }
-        foreign += u32::from(foreign_root && !self_closing);
-        tags.enter(content(name));
-    }
-}
-
-/// How to read the text after a start tag.
-pub(crate) fn content(name: &[u8]) -> Content {
-    match name {
-        b"script" => Content::Script,
-        b"textarea" => Content::Raw(b"textarea"),
-        b"title" => Content::Raw(b"title"),
-        b"style" => Content::Raw(b"style"),
-        b"xmp" => Content::Raw(b"xmp"),
-        b"iframe" => Content::Raw(b"iframe"),
-        b"noembed" => Content::Raw(b"noembed"),
-        b"noframes" => Content::Raw(b"noframes"),
-        b"plaintext" => Content::Plain,
-        _ => Content::Markup,
+        tags.enter(elements.take(name, false, self_closing));
     }
 }
 
@@ -98,26 +95,35 @@ fn is_shadow_root(attributes: &[(Attribute, &[u8])]) -> bool {
     mode.is_some_and(|(_, mode)| [&b"open"[..], b"closed"].iter().any(|known| mode.eq_ignore_ascii_case(known)))
 }
 
-/// Adds the links of the wanted attributes of a tag to a capture.
-fn add(document: &Document<'_>, attributes: &[(Attribute, &[u8])], wanted: Wanted, capture: &mut Capture) {
+/// Adds the links of the wanted attributes of a tag to a capture. Returns whether the tag refreshes the page, which
+/// only the first of all refreshes does: `is_refreshed`.
+fn add(
+    document: &Document<'_>,
+    attributes: &[(Attribute, &[u8])],
+    wanted: Wanted,
+    is_refreshed: bool,
+    capture: &mut Capture,
+) -> bool {
     let (mut refreshes, mut content) = (false, None);
     for &(attribute, value) in attributes {
         let value = document.utf8(value);
         let value = decoded(&value);
-        let value = String::from_utf8_lossy(&value);
-        let value = trim(&value);
+        let whole = String::from_utf8_lossy(&value);
+        let value = trim(&whole);
         let url = |url| document.with_query(url);
         match (wanted, attribute) {
             (Wanted::Base, Attribute::Href) => capture.base.push_str(&url(value)),
-            (Wanted::Meta, Attribute::HttpEquiv) => refreshes = value.eq_ignore_ascii_case("refresh"),
-            (Wanted::Meta, Attribute::Content) => content = Some(value.to_owned()),
+            (Wanted::Meta, Attribute::HttpEquiv) => refreshes = whole.eq_ignore_ascii_case("refresh"),
+            (Wanted::Meta, Attribute::Content) => content = Some(whole.into_owned()),
             (_, Attribute::Srcset) => srcset(value).for_each(|value| capture.links.push(&url(value))),
             _ => capture.links.push(&url(value)),
         }
     }
-    if let Some(url) = content.as_deref().filter(|_| refreshes).and_then(refresh) {
+    let url = content.as_deref().filter(|_| refreshes && !is_refreshed).and_then(refresh);
+    if let Some(url) = url.filter(|url| !url.is_empty()) {
         capture.links.push(&document.with_query(url));
     }
+    url.is_some()
 }
 
 /// The value of an attribute, with character references decoded and line ends turned into line feeds.
@@ -157,28 +163,32 @@ fn tokenized(raw: &[u8]) -> Vec<u8> {
     value
 }
 
-/// The URL of a refresh: `5; url='next.html'` (WHATWG, shared declarative refresh steps).
+/// The URL of a refresh: `5; url='next.html'` (HTML, shared declarative refresh steps). It is empty if the page loads
+/// itself again. `None` if the text is no refresh: then a later one may be.
 pub(crate) fn refresh(content: &str) -> Option<&str> {
-    let rest = content.trim_start().trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let had_time = rest.len() < content.trim_start().len();
-    let rest = rest.trim_start();
-    let rest = match rest.strip_prefix([';', ',']) {
-        Some(rest) => rest.trim_start(),
-        None if had_time && rest.is_empty() => return None,
-        None => rest,
-    };
-    let url = match rest.get(..3) {
-        Some(word) if word.eq_ignore_ascii_case("url") => match rest[3..].trim_start().strip_prefix('=') {
-            Some(url) => url.trim_start(),
-            None => rest,
-        },
-        _ => rest,
-    };
+    let is_space = |letter: char| letter.is_ascii_whitespace();
+    let is_digit = |letter: char| letter.is_ascii_digit();
+    let text = content.trim_start_matches(is_space);
+    let rest = text.trim_start_matches(is_digit);
+    if rest.len() == text.len() && !text.starts_with('.') {
+        return None;
+    }
+    let rest = rest.trim_start_matches(|letter| is_digit(letter) || letter == '.');
+    if !rest.is_empty() && !rest.starts_with(|letter| is_space(letter) || matches!(letter, ';' | ',')) {
+        return None;
+    }
+    let rest = rest.trim_start_matches(is_space);
+    let rest = rest.strip_prefix([';', ',']).unwrap_or(rest).trim_start_matches(is_space);
+    let word = rest.get(..3).filter(|word| word.eq_ignore_ascii_case("url"));
+    let url = word.and_then(|_| rest[3..].trim_start_matches(is_space).strip_prefix('='));
+    let url = url.map_or(rest, |url| url.trim_start_matches(is_space));
     let url = match url.chars().next() {
         Some(quote @ ('"' | '\'')) => url[1..].split(quote).next().unwrap_or_default(),
         _ => url,
     };
-    Some(url.trim()).filter(|url| !url.is_empty())
+    let url = trim(url);
+    const SCRIPT: &str = "javascript:";
+    Some(url).filter(|url| !url.get(..SCRIPT.len()).is_some_and(|start| start.eq_ignore_ascii_case(SCRIPT)))
 }
 
 /// The URLs of a `srcset`.
@@ -197,35 +207,12 @@ pub(crate) fn srcset(value: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A name in lower case; empty if it is longer than any name of interest.
-#[derive(Clone, Copy)]
-struct Name {
-    /// The bytes of the name, at the end.
-    bytes: [u8; NAME_BYTES_MAX],
-    len: usize,
-}
-
-const NAME_BYTES_MAX: usize = 16;
-
-impl Name {
-    /// The name goes through a register, because bytes that were written one by one cannot be read as words at once.
-    #[inline]
-    fn new(raw: &[u8]) -> Name {
-        let len = if raw.len() <= NAME_BYTES_MAX { raw.len() } else { 0 };
-        let lower = raw[..len].iter().fold(0u128, |name, byte| name << 8 | u128::from(byte.to_ascii_lowercase()));
-        Name { bytes: lower.to_be_bytes(), len }
-    }
-
-    #[inline]
-    fn bytes(&self) -> &[u8] {
-        &self.bytes[NAME_BYTES_MAX - self.len..]
-    }
-}
-
 /// The meaning of an attribute with a URL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Attribute {
     Href,
+    /// The link of an anchor in SVG 1.1. In SVG 2, it counts if there is no `href`.
+    XlinkHref,
     Src,
     Srcset,
     HttpEquiv,
@@ -240,7 +227,8 @@ impl Attribute {
     fn of(tag: &[u8], name: &[u8], wanted: Wanted, kinds: LinkKinds) -> Option<Attribute> {
         let name = Name::new(name);
         match (name.bytes(), wanted) {
-            (b"href", Wanted::Anchor(Attribute::Href) | Wanted::Base) => Some(Attribute::Href),
+            (b"href", Wanted::Anchor(Attribute::Href) | Wanted::Base | Wanted::SvgAnchor) => Some(Attribute::Href),
+            (b"xlink:href", Wanted::SvgAnchor) => Some(Attribute::XlinkHref),
             (b"src", Wanted::Anchor(Attribute::Src)) => Some(Attribute::Src),
             (b"http-equiv", Wanted::Meta) => Some(Attribute::HttpEquiv),
             (b"content", Wanted::Meta) => Some(Attribute::Content),
@@ -260,6 +248,8 @@ impl Attribute {
 enum Wanted {
     /// `href`, or `src`: the link of an anchor or a frame.
     Anchor(Attribute),
+    /// The link of an anchor in SVG.
+    SvgAnchor,
     Base,
     Meta,
     Template,
@@ -414,13 +404,88 @@ mod tests {
             ("5; URL=http://a/", Some("http://a/")),
             ("0;url='b c' d", Some("b c")),
             ("0, c", Some("c")),
-            ("5", None),
-            ("0; ", None),
+            ("0; ", Some("")),
             ("0;URL =x", Some("x")),
             ("0; urls", Some("urls")),
+            ("5; url", Some("url")),
+            (" \t.5 url = \"a'b\"c", Some("a'b")),
+            ("1.5.6;;x", Some(";x")),
+            ("0;url=' x ", Some("x")),
+            ("0 x", Some("x")),
+            ("0;", Some("")),
+            ("0;url=", Some("")),
+            ("5", Some("")),
+            (".", Some("")),
+            ("0;URL=JavaScript:x", None),
+            ("-1;url=x", None),
+            ("+1;url=x", None),
+            ("5x;url=x", None),
+            ("5s;url=x", None),
+            ("url=x", None),
+            ("http://a/", None),
+            (";url=x", None),
+            ("\u{a0}1;url=x", None),
+            ("\u{b2};url=x", None),
+            ("", None),
         ] {
             assert_eq!(refresh(content), url, "{content}");
         }
+    }
+
+    #[test]
+    fn only_the_first_refresh_is_followed() {
+        let refreshes = |page: &str| found(page, ALL, false).0.join(" ");
+        let meta = |name: &str, content: &str| format!("<meta content='{content}' http-equiv='{name}'>");
+        assert_eq!(refreshes(&[meta("refresh", "0;a"), meta("REFRESH", "0;b")].concat()), "a");
+        assert_eq!(refreshes(&[meta("refresh", "9"), meta("refresh", "0;b")].concat()), "");
+        assert_eq!(refreshes(&[meta("refresh", "-1;a"), meta("refresh", "0;b")].concat()), "b");
+        assert_eq!(refreshes(&[meta(" refresh", "0;a"), meta("x", "0;b")].concat()), "");
+        assert_eq!(refreshes("<template><meta http-equiv=refresh content='0;a'></template>"), "");
+    }
+
+    /// Anchors of SVG, and the elements that only HTML has (HTML, 13.2.6.5; SVG 2, 16.2).
+    #[test]
+    fn anchors_in_svg() {
+        for (page, links) in [
+            ("<svg><a xlink:href='/1'><text>x</text></a></svg><a href=2>", "/1 2"),
+            ("<SVG><g><A XLINK:HREF=1></A></g></SVG><a xlink:href=no>", "1"),
+            ("<svg><a href=1 xlink:href=no><a xlink:href=no href=2></svg>", "1 2"),
+            ("<svg><a href=1 /><a xlink:href=2/></svg>", "1 2/"),
+            ("<svg><area xlink:href=no><area href=no><iframe src=no></iframe><frame src=no></svg><area href=1>", "1"),
+            ("<math><a xlink:href=no></math>", ""),
+            ("<a xlink:href=no>", ""),
+            ("<svg/><a xlink:href=no>", ""),
+            // HTML inside SVG.
+            ("<svg><foreignObject><a href=1><a xlink:href=no></foreignObject><a xlink:href=2></svg>", "1 2"),
+            ("<svg><desc><a xlink:href=no></desc><title><a href=1></title><a xlink:href=2></svg>", "1 2"),
+            ("<svg><foreignObject><svg><a xlink:href=1></svg><a xlink:href=no></foreignObject></svg>", "1"),
+            ("<svg><foreignObject/><a xlink:href=1></svg>", "1"),
+            ("<svg><foreignObject><title><a href=no></title></foreignObject></svg><a href=1>", "1"),
+            ("<math><mi><svg><a xlink:href=1></svg></mi></math>", "1"),
+            // Tags that end SVG.
+            ("<svg><p><a xlink:href=no><a href=1>", "1"),
+            ("<svg></p><a xlink:href=no><a href=1>", "1"),
+            ("<svg><g><div><area href=1><iframe src=2>", "1 2"),
+            ("<svg><foreignObject><p><a href=1></p></foreignObject><a xlink:href=2></svg>", "1 2"),
+            // Scripts and styles of SVG are markup.
+            ("<svg><style>a{}<a href=1></style><script><a xlink:href=2></script></svg><a href=3>", "1 2 3"),
+            ("<svg><title/><a href=1></svg><style><a href=no></style>", "1"),
+            ("<svg><![CDATA[<a href=no>]]><foreignObject><p><![CDATA[ ><a href=1>]]>", "1"),
+            ("<svg><base href=no><a href=1></svg>", "1"),
+            ("<template><svg><a xlink:href=no></template><a xlink:href=no><a href=1>", "1"),
+        ] {
+            assert_eq!(anchors(page).join(" "), links, "{page}");
+            assert_eq!(found(page, LinkKinds::default(), false).1, "", "{page}");
+        }
+        let deep = format!(
+            "{}<a xlink:href=1>{}<a href=2>",
+            "<svg><desc>".repeat(5000) + "<svg>",
+            "</svg></desc>".repeat(5000)
+        );
+        assert_eq!(anchors(&deep).last().map(String::as_str), Some("2"));
+        let page =
+            "<svg xmlns='http://www.w3.org/2000/svg'><a xlink:href='1'/><style/><a href='2'/></svg><a href='3'/>";
+        assert_eq!(found(page, LinkKinds::default(), true).0, ["1", "2", "3"]);
     }
 
     #[test]

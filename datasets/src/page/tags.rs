@@ -86,6 +86,11 @@ impl<'a> Tags<'a> {
         }
     }
 
+    /// The number of bytes that were read.
+    pub(crate) fn read_bytes(&self) -> usize {
+        self.at
+    }
+
     /// The next part of the current tag.
     #[inline]
     pub(crate) fn part(&mut self) -> TagPart<'a> {
@@ -218,7 +223,8 @@ fn ends_name(byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::html::{content, decoded};
+    use crate::page::elements::content;
+    use crate::page::html::decoded;
     use html5gum::{DefaultEmitter, Token, Tokenizer};
     use proptest::prelude::*;
     use std::collections::BTreeMap;

@@ -4,7 +4,10 @@
 //! merged: `http://a/`, `https://a/`, `http://www.a/` and `http://a/?` are four URLs. The WHATWG parser drops white
 //! space at the ends, and tabs and line ends inside, as browsers do with an `href`.
 //!
-//! The parser of the `url` crate differs from the standard in one point: since 2024 a `^` in a path is escaped.
+//! A crawl file has a URL as bytes. [`spelt`] makes a text of the bytes, by one rule for all files.
+//!
+//! The parser of the `url` crate differs from the standard in two points, which [`canonical`] mends: since 2024 a `^` in
+//! a path is escaped, and a relative reference may begin with more than two slashes.
 //!
 //! ```
 //! use webstrata_url::{canonical, meant};
@@ -16,6 +19,8 @@ mod domain;
 mod surt;
 
 pub use domain::{SUFFIX_LIST, domain_of, reversed};
+use std::borrow::Cow;
+use std::fmt::Write;
 pub use surt::surt;
 use url::Url;
 
@@ -50,7 +55,8 @@ pub fn canonical(base: Option<&Url>, reference: &str) -> Result<String, NotAUrl>
     if is_plain(reference) {
         return Ok(reference.to_owned());
     }
-    let mut url = Url::options().base_url(base).parse(reference).map_err(|_| NotAUrl::Unparsable)?;
+    let parsed = Url::options().base_url(base).parse(reference);
+    let mut url = parsed.or_else(|error| of_slashes(base, reference).unwrap_or(Err(error)))?;
     if !is_web(&url) {
         return Err(NotAUrl::OtherScheme);
     }
@@ -60,6 +66,41 @@ pub fn canonical(base: Option<&Url>, reference: &str) -> Result<String, NotAUrl>
         url.set_path(&path);
     }
     Ok(url.into())
+}
+
+/// Parses a relative reference that begins with more than two slashes: the host follows the last of them (WHATWG URL,
+/// special authority ignore slashes state). `None` if the reference has another form.
+fn of_slashes(base: Option<&Url>, reference: &str) -> Option<Result<Url, url::ParseError>> {
+    let is_dropped = |letter: char| matches!(letter, '\t' | '\n' | '\r');
+    let is_slash = |letter: char| matches!(letter, '/' | '\\') || is_dropped(letter);
+    let text = reference.trim_start_matches(|letter: char| letter <= ' ');
+    let rest = text.trim_start_matches(is_slash);
+    let slashes = text[..text.len() - rest.len()].chars().filter(|&letter| !is_dropped(letter)).count();
+    let base = base.filter(|base| slashes > 2 && is_web(base))?;
+    Some(base.join(&format!("//{rest}")))
+}
+
+/// The text of a URL that a file has as bytes. Bytes that are not UTF-8 are percent-encoded as they are: the byte says
+/// more than U+FFFD would, which makes one URL of many.
+///
+/// ```
+/// assert_eq!(webstrata_url::spelt(b"http://example.org/caf\xe9"), "http://example.org/caf%E9");
+/// assert_eq!(webstrata_url::spelt("http://example.org/café".as_bytes()), "http://example.org/café");
+/// ```
+#[must_use]
+pub fn spelt(bytes: &[u8]) -> Cow<'_, str> {
+    let bytes = match std::str::from_utf8(bytes) {
+        Ok(text) => return Cow::Borrowed(text),
+        Err(_) => bytes,
+    };
+    let mut text = String::with_capacity(bytes.len() + 8);
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            let _ = write!(text, "%{byte:02X}");
+        }
+    }
+    Cow::Owned(text)
 }
 
 /// The URLs that a person may mean by `text`: one URL, or if the scheme is missing, the URLs with http and with https.
@@ -130,6 +171,12 @@ fn is_plain(reference: &str) -> bool {
         && host.split('.').all(label)
         && path.bytes().all(|byte| byte.is_ascii_alphanumeric() || KEPT.contains(&byte))
         && !path.contains("/.")
+}
+
+impl From<url::ParseError> for NotAUrl {
+    fn from(_: url::ParseError) -> Self {
+        NotAUrl::Unparsable
+    }
 }
 
 /// Whether stores keep URLs with the scheme of this URL.
@@ -243,6 +290,84 @@ mod tests {
         ] {
             assert_eq!(canonical(Some(&base), reference).as_deref(), Ok(expected), "{reference}");
         }
+    }
+
+    /// Slashes before a host may be any number, and either slash (WHATWG URL, special authority ignore slashes state).
+    #[test]
+    fn slashes_before_a_host_may_be_many() {
+        let bases = ["http://a.example/dir/page", "https://a.example/dir/page"].map(|base| Url::parse(base).unwrap());
+        let [plain, secure] = &bases;
+        for slashes in [
+            "//",
+            "///",
+            "////",
+            "\\\\",
+            "/\\",
+            "\\/",
+            "/\\/",
+            "//\\",
+            "\\//",
+            "\\\\\\",
+            " \t//\n/",
+            "/\t/",
+            "/\r\n//\t\\",
+        ] {
+            for (rest, expected) in
+                [("b.example/y", "b.example/y"), ("b.example:81", "b.example:81/"), ("u@b\\c", "u@b/c")]
+            {
+                let reference = format!("{slashes}{rest}");
+                assert_eq!(canonical(Some(plain), &reference), Ok(format!("http://{expected}")), "{reference:?}");
+                assert_eq!(canonical(Some(secure), &reference), Ok(format!("https://{expected}")), "{reference:?}");
+                assert_eq!(canonical(None, &reference), Err(NotAUrl::Unparsable), "{reference:?}");
+            }
+            let absolute = format!("http:{}b.example/y", slashes.trim_start_matches(' '));
+            for base in [None, Some(plain), Some(secure)] {
+                assert_eq!(canonical(base, &absolute).as_deref(), Ok("http://b.example/y"), "{absolute:?}");
+            }
+        }
+        for (reference, of_plain, of_secure) in [
+            ("http:b", "http://a.example/dir/b", "http://b/"),
+            ("http:/b", "http://a.example/b", "http://b/"),
+            ("http:\\b", "http://a.example/b", "http://b/"),
+            ("h\ntt\tp:b", "http://a.example/dir/b", "http://b/"),
+            ("https:/b", "https://b/", "https://a.example/b"),
+            ("http:", "http://a.example/dir/page", ""),
+            ("http:?q", "http://a.example/dir/page?q", ""),
+            ("http:#f", "http://a.example/dir/page", ""),
+            ("///", "", ""),
+            ("///?q", "", ""),
+            ("////#b", "", ""),
+            ("///:80/", "", ""),
+        ] {
+            for (base, expected) in [(plain, of_plain), (secure, of_secure)] {
+                let expected = Some(expected).filter(|text| !text.is_empty()).ok_or(NotAUrl::Unparsable);
+                assert_eq!(
+                    canonical(Some(base), reference).as_deref().map_err(|error| *error),
+                    expected,
+                    "{reference:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf8_stay_what_they_are() {
+        for (bytes, text) in [
+            (&b"http://a/\xe9"[..], "http://a/%E9"),
+            (b"http://a/\xe8?\xff\x80#\xc3", "http://a/%E8?%FF%80#%C3"),
+            ("http://a/é\u{fffd}".as_bytes(), "http://a/é\u{fffd}"),
+            (b"\xc3\xa9\xe9\xc3\xa9", "é%E9é"),
+            (b"\xed\xa0\x80", "%ED%A0%80"),
+            (b"\xf0\x9f\x98", "%F0%9F%98"),
+            (b"", ""),
+        ] {
+            assert_eq!(spelt(bytes), text, "{bytes:?}");
+            assert_eq!(matches!(spelt(bytes), Cow::Borrowed(_)), std::str::from_utf8(bytes).is_ok());
+        }
+        // As if each byte had been escaped.
+        let url = canonical(None, &spelt(b"http://a.example/\xe9?\xc3\xa9=\xe9"));
+        assert_eq!(url.as_deref(), Ok("http://a.example/%E9?%C3%A9=%E9"));
+        assert_eq!(canonical(None, &spelt(b"http://\xe9.example/")), Err(NotAUrl::Unparsable));
     }
 
     #[test]

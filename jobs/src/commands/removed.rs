@@ -14,7 +14,7 @@ use crate::args::{Format, Outcome};
 use anyhow::{Context, anyhow};
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashSet};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use webstrata_cells::disk::check::for_each_url;
 use webstrata_codecs::ENCODINGS;
@@ -28,7 +28,7 @@ use webstrata_layers::{
     Layer, Links, Location, Precision, Reader, Removal, RemovalRule, Removals, RowEntry, Selection, Store, TIMES, Uid,
     Window,
 };
-use webstrata_url::{canonical, meant};
+use webstrata_url::{canonical, meant, spelt};
 
 /// The memory for the blocks of the store, if captures and links are checked.
 const BLOCKS: usize = 64 << 20;
@@ -72,13 +72,15 @@ pub(crate) fn run(
     Ok(if search.is_clean() { Outcome::Done } else { Outcome::Failed })
 }
 
-/// The URLs of a file, one a line. Empty lines are passed over.
+/// The URLs of a file, one a line, in the bytes that crawl files have. Empty lines are passed over.
 pub(crate) fn read_urls(path: &Path) -> anyhow::Result<Vec<Selection>> {
-    let text = if path == Path::new("-") {
-        io::read_to_string(io::stdin().lock()).context("reading standard input")?
+    let mut bytes = Vec::new();
+    if path == Path::new("-") {
+        io::stdin().lock().read_to_end(&mut bytes).context("reading standard input")?;
     } else {
-        std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?
-    };
+        bytes = std::fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+    }
+    let text = spelt(&bytes);
     let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
     let urls =
         lines.map(|(number, line)| urls_of(line).with_context(|| format!("line {number} of {}", path.display())));

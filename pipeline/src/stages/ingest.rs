@@ -174,12 +174,15 @@ impl RecordMaker {
         let page = match self.fingerprint(None, &capture.url, Use { is_page: true, time: capture.time })? {
             Ok(page) => page,
             Err(finding) => {
-                self.tally.count(match finding {
-                    Finding::RemovedPage => Finding::RemovedPage,
-                    Finding::OtherLinkScheme => Finding::OtherPageScheme,
-                    Finding::LongLink => Finding::LongPageUrl,
-                    _ => Finding::BadPageUrl,
-                });
+                match finding {
+                    Finding::RemovedPage => self.tally.count(Finding::RemovedPage),
+                    Finding::OtherLinkScheme => self.tally.count(Finding::OtherPageScheme),
+                    Finding::LongLink => self.tally.count(Finding::LongPageUrl),
+                    _ => {
+                        const SHOWN_CHARS: usize = 200;
+                        self.tally.name(Finding::BadPageUrl, capture.url.chars().take(SHOWN_CHARS).collect());
+                    }
+                }
                 return Ok(false);
             }
         };

@@ -18,6 +18,7 @@
 
 use super::entry::{Damage, Entry, Form, IndexReader, known, short};
 use super::is_digits;
+use crate::files::json_text::json_text;
 use crate::files::lines::Lines;
 use crate::{CaptureReader, Finding, Tally};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -63,6 +64,10 @@ struct Cdxj;
 
 impl Form for Cdxj {
     const DAMAGE: Finding = Finding::BadJson;
+
+    fn text(line: &[u8]) -> (Cow<'_, str>, bool) {
+        json_text(line)
+    }
 
     fn entry<'a>(&mut self, line: &'a str, _: &mut Tally) -> Result<Option<Entry<'a>>, Damage> {
         if is_about(line.as_bytes()) {

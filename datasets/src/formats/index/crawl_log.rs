@@ -44,10 +44,10 @@
 use super::entry::{Damage, Entry, Form, IndexReader, Words, known};
 use super::is_digits;
 use crate::capture::date;
-use crate::capture::meaning::{Meaning, Seen};
+use crate::capture::meaning::{Meaning, ReferredTo, Seen};
 use crate::files::lines::Lines;
 use crate::formats::record;
-use crate::{Capture, CaptureReader, Finding, LinkKinds, Revisit, Tally};
+use crate::{Capture, CaptureReader, Finding, LinkKinds, Tally};
 use std::collections::HashMap;
 use std::io::BufRead;
 use std::path::Path;
@@ -114,7 +114,7 @@ fn is_http(url: &str) -> bool {
 
 /// The revisit that the annotations of a line say: `duplicate:digest`, `duplicate:server-not-modified`, or
 /// `duplicate:"FILE,OFFSET,TIME"` with the time of the original.
-fn duplicate(annotations: &str) -> Option<Revisit> {
+fn duplicate(annotations: &str) -> Option<ReferredTo> {
     let what = annotation(annotations, "duplicate:")?;
     let time = what.trim_matches('"').rsplit(',').next().filter(|time| is_digits(time, 14, 17));
     Some(record::revisit(Some(what), None, time))
@@ -298,10 +298,10 @@ mod tests {
     fn annotations_and_their_commas() {
         let original = |text| duplicate(text).map(|revisit| (revisit.profile, revisit.time));
         let same = crate::Profile::IdenticalDigest;
-        assert_eq!(original("3t,duplicate:\"a.arc,7,20080430204826123\",x"), Some((same, Some(1_209_588_506))));
-        assert_eq!(original("duplicate:\"a b.arc,7\""), Some((same, None)));
-        assert_eq!(original("content-size:7,duplicate:digest {\"x\":1}"), Some((same, None)));
-        assert_eq!(original("duplicate:server-not-modified"), Some((crate::Profile::NotModified, None)));
+        assert_eq!(original("3t,duplicate:\"a.arc,7,20080430204826123\",x"), Some((Some(same), Some(1_209_588_506))));
+        assert_eq!(original("duplicate:\"a b.arc,7\""), Some((Some(same), None)));
+        assert_eq!(original("content-size:7,duplicate:digest {\"x\":1}"), Some((Some(same), None)));
+        assert_eq!(original("duplicate:server-not-modified"), Some((Some(crate::Profile::NotModified), None)));
         for none in ["", "-", "3t", "le:\"x,duplicate:digest\"", "3t duplicate:digest", "duplicat", "\"", ",,,"] {
             assert_eq!(original(none), None, "{none}");
         }

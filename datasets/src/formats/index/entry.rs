@@ -11,19 +11,22 @@
 //! | any other final status | a capture without links, except the target of a redirect |
 //! | any other status | no capture: [`Finding::OtherStatus`] |
 //!
-//! No type is an empty text, `-`, `unk`, `no-type`, `unknown`. A revisit says nothing of its type. It has the type of
-//! the line before if both have the same digest: an index is sorted, so the revisits of a URL follow the capture.
+//! No type is a text that is not a media type, such as `-`, `unk`, `no-type`. A revisit says nothing of its type. It
+//! has the type of the line before if both have the same digest: an index is sorted, so the revisits of a URL follow
+//! the capture.
 //!
 //! A request with a body (`__wb_method=post` in the key) is a capture of its URL, as its response in a WARC file is.
 
 use crate::capture::date;
 use crate::capture::digest::digest_of;
-use crate::capture::meaning::{Meaning, Seen};
+use crate::capture::meaning::{Meaning, ReferredTo, Seen};
+use crate::files::json_text::LONE_SURROGATES;
 use crate::files::lines::Lines;
 use crate::formats::{http, record};
-use crate::{Capture, CaptureReader, Digest, Error, Finding, Revisit, Tally};
+use crate::{Capture, CaptureReader, Digest, Error, Finding, Tally};
 use std::borrow::Cow;
 use std::ops::Range;
+use webstrata_url::spelt;
 
 /// The fields of a line, in the spelling of the line. A field that is empty or `-` is unknown.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +39,7 @@ pub(super) struct Entry<'a> {
     /// The target of a redirect.
     pub(super) redirect: Cow<'a, str>,
     /// Says that the payload was not stored again.
-    pub(super) duplicate: Option<Revisit>,
+    pub(super) duplicate: Option<ReferredTo>,
 }
 
 /// The damage of a line, and a description.
@@ -46,6 +49,11 @@ pub(super) type Damage = (Finding, String);
 pub(super) trait Form: Send {
     /// The finding for a line if a field is missing or cannot be understood.
     const DAMAGE: Finding;
+
+    /// A line as text, and whether the line was changed so that letters were lost.
+    fn text(line: &[u8]) -> (Cow<'_, str>, bool) {
+        (spelt(line), false)
+    }
 
     /// Finds the fields of a line that is not blank; `None` if the line is about the file.
     ///
@@ -80,9 +88,12 @@ impl<F: Form> CaptureReader for IndexReader<F> {
             if !lines.read(tally)? {
                 return Ok(false);
             }
-            let line = String::from_utf8_lossy(lines.line());
+            let (line, is_changed) = F::text(lines.line());
             if line.trim_ascii().is_empty() {
                 continue;
+            }
+            if is_changed {
+                tally.damage(F::DAMAGE, &lines.path, lines.start, LONE_SURROGATES);
             }
             let entry = form.entry(&line, tally);
             let settled = entry.and_then(|entry| {
@@ -104,10 +115,7 @@ pub(super) fn known(text: &str) -> Option<&str> {
 
 /// Whether a media type of an index is HTML; `None` if it says no type.
 pub(super) fn is_html(mime: &str) -> Option<bool> {
-    match &*http::media_type(mime) {
-        "-" | "unknown" => None,
-        media_type => http::is_html(media_type),
-    }
+    http::is_html(&http::media_type(mime))
 }
 
 /// The beginning of a text, for messages.

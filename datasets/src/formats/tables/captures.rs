@@ -8,11 +8,12 @@ use super::cells::{Numbers, Texts, Times};
 use super::column::{Column, Text};
 use crate::capture::date::Date;
 use crate::capture::digest::digest_of;
-use crate::capture::meaning::Seen;
+use crate::capture::meaning::{ReferredTo, Seen};
 use crate::formats::record;
-use crate::{Capture, CaptureReader, Error, Finding, Revisit, Tally};
+use crate::{Capture, CaptureReader, Error, Finding, Tally};
 use arrow_schema::DataType;
 use std::io;
+use webstrata_url::spelt;
 
 /// The columns that may be missing.
 pub(super) const OPTIONAL: [&str; 5] = ["links", "status", "digest", "revisit", "redirect"];
@@ -68,7 +69,6 @@ impl Lists {
         loop {
             if self.column.has_value(levels) {
                 match self.column.text(&mut self.text)? {
-                    Text::Key(key) if self.column.is_no_text(key) => list.null_links += 1,
                     Text::Key(key) if are_keys && self.keys.len() < KEYS_MAX => self.keys.push(key),
                     Text::Key(key) => {
                         self.spell(capture);
@@ -78,10 +78,7 @@ impl Lists {
                     Text::Spelt => {
                         self.spell(capture);
                         are_keys = false;
-                        match str::from_utf8(&self.text) {
-                            Ok(text) => capture.links.push(text),
-                            Err(_) => list.null_links += 1,
-                        }
+                        capture.links.push(&spelt(&self.text));
                     }
                 }
             } else if levels.definition >= self.of_link {
@@ -135,7 +132,7 @@ impl Revisits {
     }
 
     /// Reads the revisit of the next row, if the row has one.
-    fn next(&mut self) -> io::Result<Option<Revisit>> {
+    fn next(&mut self) -> io::Result<Option<ReferredTo>> {
         let first = self.profiles.as_mut().or(self.urls.as_mut());
         let levels = first.map_or(Ok(None), |texts| texts.column.peek())?;
         let is_there = levels.is_some_and(|levels| levels.definition >= self.is_there);
@@ -146,7 +143,7 @@ impl Revisits {
             return Ok(None);
         }
         let revisit = record::revisit(profile.as_deref(), url.as_deref(), None);
-        Ok(Some(Revisit { time: date.map(Date::seconds), ..revisit }))
+        Ok(Some(ReferredTo { time: date.map(Date::seconds), ..revisit }))
     }
 }
 
@@ -157,7 +154,7 @@ struct Row {
     list: List,
     status: Option<i64>,
     digest: Option<String>,
-    revisit: Option<Revisit>,
+    revisit: Option<ReferredTo>,
     target: Option<String>,
 }
 

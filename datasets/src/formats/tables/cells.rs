@@ -8,6 +8,7 @@ use crate::Finding;
 use crate::capture::date::{self, Date};
 use arrow_schema::{DataType, TimeUnit};
 use std::io;
+use webstrata_url::spelt;
 
 /// The seconds of a day.
 const DAY: i64 = 24 * 60 * 60;
@@ -24,19 +25,17 @@ impl Texts {
         matches!(data_type, DataType::Utf8 | DataType::Binary).then_some(Texts { column, buffer: Vec::new() })
     }
 
-    /// Appends the text of the next row, and returns whether the row has a text. Bytes that are not UTF-8 are not a
-    /// text.
+    /// Appends the text of the next row, and returns whether the row has a text.
     pub(super) fn read(&mut self, out: &mut String) -> io::Result<bool> {
         let levels = self.column.next()?.ok_or(io::ErrorKind::UnexpectedEof)?;
         if !self.column.has_value(levels) {
             return Ok(false);
         }
-        let text = match self.column.text(&mut self.buffer)? {
-            Text::Key(key) => Some(self.column.text_of(key)).filter(|_| !self.column.is_no_text(key)),
-            Text::Spelt => str::from_utf8(&self.buffer).ok(),
-        };
-        out.push_str(text.unwrap_or_default());
-        Ok(text.is_some())
+        match self.column.text(&mut self.buffer)? {
+            Text::Key(key) => out.push_str(self.column.text_of(key)),
+            Text::Spelt => out.push_str(&spelt(&self.buffer)),
+        }
+        Ok(true)
     }
 
     /// The text of the next row.

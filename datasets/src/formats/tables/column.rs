@@ -13,6 +13,7 @@ use arrow_array::builder::StringBuilder;
 use parquet::basic::Type;
 use std::io::{self, Cursor, ErrorKind, Read};
 use std::sync::Arc;
+use webstrata_url::spelt;
 
 /// The most bytes of a dictionary. Each text counts 24 bytes beside its length.
 const DICTIONARY_BYTES_MAX: usize = 24 << 20;
@@ -31,8 +32,6 @@ pub(super) struct Column {
     max: Levels,
     page: Option<Open>,
     texts: Option<Arc<Dictionary>>,
-    /// Whether some texts of the dictionary are [`NO_TEXT`].
-    has_no_texts: bool,
     numbers: Vec<i64>,
     /// The next entry, if [`Column::peek`] has read it.
     ahead: Option<Levels>,
@@ -80,16 +79,7 @@ impl Column {
             repetition: chunk.max_repetition.unsigned_abs().into(),
             definition: chunk.max_definition.unsigned_abs().into(),
         };
-        Column {
-            pages: Pages::new(chunk),
-            physical,
-            max,
-            page: None,
-            texts: None,
-            has_no_texts: false,
-            numbers: Vec::new(),
-            ahead: None,
-        }
+        Column { pages: Pages::new(chunk), physical, max, page: None, texts: None, numbers: Vec::new(), ahead: None }
     }
 
     /// The largest levels.
@@ -186,14 +176,12 @@ impl Column {
         let (mut texts, mut text) = (StringBuilder::new(), Vec::new());
         for _ in 0..page.values {
             plain_text(&mut stream, &mut text)?;
+            let text = spelt(&text);
             bytes += text.len() + 24;
             if bytes > DICTIONARY_BYTES_MAX {
                 return Err(broken("a dictionary is too large"));
             }
-            // Bytes that are not UTF-8 become a text that no URL has.
-            let text = str::from_utf8(&text).ok();
-            self.has_no_texts |= text.is_none();
-            texts.append_value(text.unwrap_or(NO_TEXT));
+            texts.append_value(text);
         }
         self.texts = Some(Arc::new(Dictionary::new(texts.finish())));
         Ok(())
@@ -203,7 +191,7 @@ impl Column {
     /// reading on: most entries of a long list. The caller must read the entries after them one by one.
     #[inline]
     pub(super) fn keys(&mut self, most: usize, out: &mut Vec<u64>) -> io::Result<()> {
-        let Some(page) = self.page.as_mut().filter(|_| self.ahead.is_none() && !self.has_no_texts) else {
+        let Some(page) = self.page.as_mut().filter(|_| self.ahead.is_none()) else {
             return Ok(());
         };
         let Values::Keys(keys) = &mut page.values else { return Ok(()) };
@@ -267,12 +255,6 @@ impl Column {
         }
     }
 
-    /// Whether a key leads to bytes that are not UTF-8.
-    #[inline]
-    pub(super) fn is_no_text(&self, key: u64) -> bool {
-        self.has_no_texts && self.text_of(key) == NO_TEXT
-    }
-
     /// The text of a key.
     pub(super) fn text_of(&self, key: u64) -> &str {
         self.texts.as_ref().map_or("", |texts| texts.get(key))
@@ -283,9 +265,6 @@ impl Column {
 fn key_within(key: u32, texts: usize) -> io::Result<u64> {
     if (key as usize) < texts { Ok(key.into()) } else { Err(broken("a key is outside its dictionary")) }
 }
-
-/// The text in a dictionary that replaces bytes that are not UTF-8.
-const NO_TEXT: &str = "\u{0}";
 
 /// Reads a number of a physical type. Numbers of 96 bits are times, and become nanoseconds since 1970.
 fn plain(physical: Type, stream: &mut Stream) -> io::Result<i64> {
