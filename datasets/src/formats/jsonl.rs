@@ -9,6 +9,7 @@
 //! | `digest` | the digest of the payload |
 //! | `revisit` | an object with `profile`, `refers_to_target_uri` and `refers_to_date` of a WARC record, all optional |
 //! | `cut` | why the body was not read whole: the name of a [`Cut`], or true for `truncated` |
+//! | `method` | the method of the request, if it was not GET: then the line is no capture |
 //! | `redirect` | the target of a redirect; without it, the only link of a capture with a status of 3xx |
 //!
 //! A time is text (14 digits, or any form of [`crate::capture::date`]) or a number of 14 digits, 10 digits (seconds
@@ -24,6 +25,7 @@
 use crate::capture::date::{self, Date};
 use crate::capture::digest::digest_of;
 use crate::capture::meaning::Seen;
+use crate::capture::method::Other;
 use crate::files::head::{Head, fields};
 use crate::files::lines::Lines;
 use crate::files::long_line::LongLine;
@@ -94,6 +96,7 @@ struct Said {
     revisit: Option<Revisit>,
     redirect: Option<String>,
     cut: Option<Cut>,
+    method: Option<Other>,
 }
 
 impl CaptureReader for JsonLines {
@@ -110,7 +113,11 @@ impl CaptureReader for JsonLines {
                 parse(line, capture)
             };
             let (finding, detail) = match parsed {
-                Ok(Said { date: Some(Ok(date)), status, has_links, revisit, redirect, cut }) => {
+                Ok(Said { date: Some(Ok(_)), method: Some(method), .. }) => {
+                    method.count(tally);
+                    continue;
+                }
+                Ok(Said { date: Some(Ok(date)), status, has_links, revisit, redirect, cut, .. }) => {
                     let target = redirect.as_deref();
                     if (Seen { status, has_links, revisit, target, cut }).settle(self.redirects, capture, tally) {
                         capture.time = date.counted(tally);
@@ -158,6 +165,7 @@ enum Field {
     Revisit,
     Redirect,
     Cut,
+    Method,
     Other,
 }
 
@@ -212,6 +220,9 @@ impl<'de> Visitor<'de> for Fields<'_> {
                 Field::Redirect => {
                     said.redirect = map.next_value::<Option<String>>()?.filter(|url| !matches!(&url[..], "" | "-"));
                 }
+                Field::Method => {
+                    said.method = map.next_value::<Option<Cow<'de, str>>>()?.as_deref().and_then(Other::of);
+                }
                 Field::Cut => said.cut = map.next_value::<Option<CutSaid>>()?.map_or(Ok(None), CutSaid::cut)?,
                 Field::Other => {
                     map.next_value::<IgnoredAny>()?;
@@ -234,12 +245,7 @@ impl CutSaid {
     fn cut<E: serde::de::Error>(self) -> Result<Option<Cut>, E> {
         match self {
             CutSaid::Flag(is_cut) => Ok(is_cut.then_some(Cut::Truncated)),
-            CutSaid::Reason(name) => {
-                let names = Cut::ALL.map(Cut::name).join(", ");
-                Cut::of_name(&name)
-                    .map(Some)
-                    .ok_or_else(|| E::custom(format!("cut: {name:?} (expected one of {names})")))
-            }
+            CutSaid::Reason(name) => Cut::of_text(&name).map(Some).map_err(E::custom),
         }
     }
 }
@@ -279,6 +285,7 @@ impl Visitor<'_> for FieldName {
             "revisit" => Field::Revisit,
             "redirect" => Field::Redirect,
             "cut" => Field::Cut,
+            "method" => Field::Method,
             _ => Field::Other,
         })
     }

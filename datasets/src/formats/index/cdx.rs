@@ -97,7 +97,7 @@ impl Header {
             status: field(self.status),
             digest: field(self.digest),
             redirect: field(self.redirect),
-            duplicate: None,
+            ..Entry::default()
         })
     }
 }
@@ -153,7 +153,7 @@ fn entry<'a>(words: &Words, line: &'a str) -> Option<Entry<'a>> {
         status: words.get(line, url + 2).into(),
         digest: words.get(line, url + 3).into(),
         redirect: if columns >= REDIRECT_COLUMNS { words.get(line, url + 4) } else { "" }.into(),
-        duplicate: None,
+        ..Entry::default()
     })
 }
 
