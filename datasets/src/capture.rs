@@ -11,6 +11,7 @@ pub(crate) mod date;
 pub(crate) mod dictionary;
 pub(crate) mod digest;
 pub(crate) mod meaning;
+pub(crate) mod method;
 pub(crate) mod overflow;
 
 use crate::capture::cut::Cut;

@@ -65,6 +65,10 @@ pub enum Finding {
     OtherRecord,
     /// A retrieval without a final status. Final statuses are 200 to 999.
     OtherStatus,
+    /// The response to a request that was not a GET, counted by method.
+    OtherMethod,
+    /// A capture whose body was not read whole, counted by reason ([`crate::Cut`]). The capture was read.
+    CutCapture,
     /// A capture with links that do not count: its status is not 200, or it is a revisit. In a crawl log, a link from a
     /// page that is not in the log before the link.
     UnusedLinks,
@@ -116,7 +120,7 @@ pub enum Finding {
 
 impl Finding {
     /// All kinds: damage, then whole files, then input that is left out or changed, then input that is skipped.
-    pub const ALL: [Finding; 43] = [
+    pub const ALL: [Finding; 45] = [
         Finding::Truncated,
         Finding::BadCompression,
         Finding::WrongDigest,
@@ -137,6 +141,8 @@ impl Finding {
         Finding::OtherFile,
         Finding::OtherRecord,
         Finding::OtherStatus,
+        Finding::OtherMethod,
+        Finding::CutCapture,
         Finding::UnusedLinks,
         Finding::NotHtml,
         Finding::OtherPageScheme,
@@ -185,6 +191,8 @@ impl Finding {
             Finding::OtherFile => "other file",
             Finding::OtherRecord => "other record type",
             Finding::OtherStatus => "no final status",
+            Finding::OtherMethod => "not a GET request",
+            Finding::CutCapture => "cut capture",
             Finding::UnusedLinks => "unused links",
             Finding::NotHtml => "not HTML",
             Finding::OtherPageScheme => "page not http(s)",
@@ -263,6 +271,9 @@ impl Example {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     counts: BTreeMap<Finding, u64>,
+    /// The parts of a count, by name.
+    #[serde(default)]
+    parts: BTreeMap<Finding, BTreeMap<String, u64>>,
     examples: Vec<Example>,
     /// The URLs of input that was left out, the smallest of each kind.
     named: BTreeMap<Finding, BTreeSet<String>>,
@@ -282,6 +293,17 @@ impl Tally {
         if times > 0 {
             *self.counts.entry(finding).or_default() += times;
         }
+    }
+
+    /// Counts a finding as one of a few named parts of its kind.
+    pub(crate) fn count_as(&mut self, finding: Finding, part: &'static str) {
+        self.count(finding);
+        *self.parts.entry(finding).or_default().entry(part.to_owned()).or_default() += 1;
+    }
+
+    /// The parts of the count of a kind by name: the reasons of cut captures, and the methods other than GET.
+    pub fn parts(&self, finding: Finding) -> impl Iterator<Item = (&str, u64)> {
+        self.parts.get(&finding).into_iter().flatten().map(|(name, &count)| (&**name, count))
     }
 
     /// Counts a file that is not read, and keeps its name and a description.
@@ -359,6 +381,12 @@ impl Tally {
     pub fn add(&mut self, other: Tally) {
         for (finding, count) in other.counts {
             *self.counts.entry(finding).or_default() += count;
+        }
+        for (finding, parts) in other.parts {
+            let own = self.parts.entry(finding).or_default();
+            for (name, count) in parts {
+                *own.entry(name).or_default() += count;
+            }
         }
         for (finding, urls) in other.named {
             let named = self.named.entry(finding).or_default();

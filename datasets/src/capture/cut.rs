@@ -5,7 +5,7 @@
 /// Why a body was not read whole. If several reasons hold, the least one counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cut {
-    /// The record says that it was truncated (`WARC-Truncated`).
+    /// The record says that it was truncated (`WARC-Truncated`), or the reader stopped at its own limit.
     Truncated,
     /// The record or the body has fewer bytes than announced.
     Short,
@@ -33,6 +33,12 @@ impl Cut {
             Cut::Segments => "segments",
             Cut::Partial => "partial",
         }
+    }
+
+    /// The reason that a text names, or an error message.
+    pub(crate) fn of_text(name: &str) -> Result<Self, String> {
+        let names = || Self::ALL.map(Cut::name).join(", ");
+        Self::of_name(name).ok_or_else(|| format!("cut: {name:?} (expected one of {})", names()))
     }
 
     /// The reason with this name.

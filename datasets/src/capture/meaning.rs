@@ -93,6 +93,9 @@ impl Seen<'_> {
             Meaning::Page => {
                 if self.has_links {
                     capture.cut = self.cut.or((self.status == Some(206)).then_some(Cut::Partial));
+                    if let Some(cut) = capture.cut {
+                        tally.count_as(Finding::CutCapture, cut.name());
+                    }
                 } else {
                     capture.content = Content::Unknown;
                 }

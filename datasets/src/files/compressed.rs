@@ -112,7 +112,8 @@ pub(crate) struct Text {
     position: u64,
     /// Position in the text and offset in the file of the members that hold `out`, rising.
     members: VecDeque<(u64, u64)>,
-    breaks: VecDeque<u64>,
+    /// Positions in the text, rising, and whether the member before is broken, and not only cut off.
+    breaks: VecDeque<(u64, bool)>,
     notes: Notes,
     /// Bytes of input that were looked at again after damage.
     looked_again: u64,
@@ -167,6 +168,11 @@ impl Text {
         }
     }
 
+    /// The position of the next byte in the text.
+    pub(crate) fn position(&self) -> u64 {
+        self.position
+    }
+
     /// Whether a gzip member begins at the next byte, and the number of bytes up to the next member, as far as the text
     /// is decoded. Members of a blocked file and zstd frames do not end at lines, so that there are none. Forgets
     /// earlier members.
@@ -187,7 +193,7 @@ impl Text {
 
     /// Passes over a break at the current position. Returns whether there was one.
     pub(crate) fn resume(&mut self) -> bool {
-        if self.breaks.front() == Some(&self.position) {
+        if self.at_break() {
             self.breaks.pop_front();
             return true;
         }
@@ -196,12 +202,17 @@ impl Text {
 
     /// Whether the text has a break at the current position.
     pub(crate) fn at_break(&self) -> bool {
-        self.breaks.front() == Some(&self.position)
+        self.breaks.front().is_some_and(|&(at, _)| at == self.position)
     }
 
     /// Whether the text of [`Text::peek`] ends at damage of the container, and not at the end of the text.
     pub(crate) fn ends_at_break(&self) -> bool {
         !self.breaks.is_empty()
+    }
+
+    /// Whether a broken member ends within the next `len` bytes, as far as the text is decoded.
+    pub(crate) fn breaks_within(&self, len: usize) -> bool {
+        self.breaks.front().is_some_and(|&(at, is_broken)| is_broken && at <= self.position + len as u64)
     }
 
     /// Appends a line with its line feed; nothing at a break or the end. A line longer than `bytes_max` comes in
@@ -244,7 +255,7 @@ impl Text {
     fn available(&self) -> usize {
         let have = self.out.len() - self.start;
         match self.breaks.front() {
-            Some(at) => have.min(usize::try_from(at - self.position).unwrap_or(usize::MAX)),
+            Some((at, _)) => have.min(usize::try_from(at - self.position).unwrap_or(usize::MAX)),
             None => have,
         }
     }
@@ -318,8 +329,8 @@ impl Text {
 
     fn note(&mut self, finding: Finding, offset: u64, detail: &'static str) {
         let end = self.text_end();
-        if self.breaks.back() != Some(&end) {
-            self.breaks.push_back(end);
+        if self.breaks.back().is_none_or(|&(at, _)| at != end) {
+            self.breaks.push_back((end, finding == Finding::BadCompression));
         }
         if let Ok(mut notes) = self.notes.lock() {
             notes.add(Note { finding, offset, detail });

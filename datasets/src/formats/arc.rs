@@ -8,6 +8,8 @@
 //! The `filedesc` record at the beginning of the file may be missing.
 //!
 //! Damage: if a length does not lead to the next header line, the record ends at the next header line that is found.
+//! A capture is cut if its record has fewer bytes than its length, or if its body is not whole
+//! ([`crate::formats::http::coding`]). An ARC file has no requests.
 //!
 //! Memory: at most 64 MiB of the block of one record. Time: linear, even if every length is wrong. The reader parses a
 //! block in the text buffer, as in [`crate::formats::warc`].
@@ -20,7 +22,7 @@ use crate::files::compressed::Text;
 use crate::files::head::Head;
 use crate::formats::document::Documents;
 use crate::formats::record::{self, BODY_BYTES_MAX, RecordSite};
-use crate::{Capture, CaptureReader, Error, Finding, Tally};
+use crate::{Capture, CaptureReader, Cut, Error, Finding, Tally};
 use webstrata_url::spelt;
 
 const LINE_BYTES_MAX: usize = 64 << 10;
@@ -131,7 +133,7 @@ impl ArcReader {
         if !record::seek(text, path, tally, |text| header_next(text, 0))? {
             return Ok(None);
         }
-        let mut site = RecordSite { at: text.offsets(), tally, path };
+        let mut site = RecordSite::new(tally, path, text.offsets());
         line.clear();
         text.line(line, LINE_BYTES_MAX)?;
         let line = spelt(line);
@@ -164,6 +166,7 @@ fn block(text: &mut Text, len: Option<u64>, site: &mut RecordSite<'_>) -> std::i
     let at_hand = text.peek(bytes)?.len();
     if at_hand < bytes {
         let next = next_header_in(text, at_hand, site)?;
+        site.ends_early();
         if next.is_none() && !text.ends_at_break() {
             site.damage(Finding::Truncated, "the record block is cut off");
         }
@@ -171,14 +174,17 @@ fn block(text: &mut Text, len: Option<u64>, site: &mut RecordSite<'_>) -> std::i
     }
     if len > bytes as u64 {
         site.damage(Finding::Truncated, "the record block is longer than 64 MiB");
+        site.cut(Cut::Truncated);
         return Ok(Block { bytes, skipped: len - bytes as u64 });
     }
     let behind = &text.peek(bytes + GAP_BYTES + 1)?[bytes..];
     let gap = behind.iter().take(GAP_BYTES).take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
     if gap == behind.len() || header_next(text, bytes + gap)? {
+        record::check_member(text, bytes + gap, site);
         return Ok(whole(bytes));
     }
     if let Some(next) = next_header_in(text, bytes, site)? {
+        site.ends_early();
         return Ok(whole(next));
     }
     site.damage(Finding::BadLength, "the block continues after the length that its header gives");

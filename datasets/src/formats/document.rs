@@ -52,7 +52,7 @@ impl Documents {
             site.count(Finding::NotHtml);
             return false;
         }
-        let body = http::body(raw, fields, site);
+        let body = http::coding::body(raw, fields, site);
         if kind.is_none() && !http::looks_like_html(&body) {
             site.count(Finding::NotHtml);
             return false;
@@ -60,7 +60,7 @@ impl Documents {
         let kinds = self::refresh(fields.get("refresh").as_deref(), self.kinds, capture);
         let xhtml = http::media_type(&content_type) == "application/xhtml+xml";
         add_links(&body, http::charset(&content_type).as_deref(), xhtml, kinds, capture);
-        seen.settle(self.kinds.redirects, capture, site.tally)
+        Seen { cut: site.why_cut(), ..seen }.settle(self.kinds.redirects, capture, site.tally)
     }
 
     /// Reads a document without HTTP header. Returns whether the document is a capture.
@@ -78,7 +78,7 @@ impl Documents {
         }
         let xhtml = media_type == "application/xhtml+xml";
         add_links(block, http::charset(content_type).as_deref(), xhtml, self.kinds, capture);
-        Seen::links().settle(self.kinds.redirects, capture, site.tally)
+        Seen { cut: site.why_cut(), ..Seen::links() }.settle(self.kinds.redirects, capture, site.tally)
     }
 
     /// Reads a revisit, with or without an HTTP header. A header with another status or type excludes the revisit.

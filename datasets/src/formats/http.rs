@@ -1,17 +1,10 @@
-//! HTTP responses as crawlers store them: status line, header fields, transfer coding, content encoding.
+//! HTTP responses as crawlers store them: status line, header fields, media types. [`coding`] reads the body.
 //!
-//! Reads the block of a record. Writes the status, the fields and the decoded body. The parser is tolerant and counts
-//! two faults: a body that is not compressed although the header says so is kept unchanged, and a broken body is kept
-//! up to the fault. A body without chunks is sound although the header says chunked: Webrecorder and other tools join
-//! the chunks and keep the header field.
-//!
-//! Memory: at most [`BODY_BYTES_MAX`] of decoded body.
+//! Reads the block of a record. Writes the status and the fields. The parser is tolerant.
 
-use std::borrow::Cow;
-use std::io::Read;
+pub(crate) mod coding;
 
-use crate::Finding;
-use crate::formats::record::{BODY_BYTES_MAX, Fields, RecordSite};
+use crate::formats::record::Fields;
 
 /// The status and the raw body of a block that begins like a response. Reads the header into `fields`. Responses before
 /// the final one are passed over: interim ones (RFC 9110, 15.2), and that of a proxy, `200 Connection established`.
@@ -50,98 +43,6 @@ fn status(line: &[u8]) -> Option<u16> {
     let rest = &rest[rest.iter().take_while(is_blank).count()..];
     let code = rest.get(..DIGITS).filter(|_| digits(rest) == DIGITS);
     Some(code.map_or(0, |code| code.iter().fold(0, |code, digit| code * 10 + u16::from(digit - b'0'))))
-}
-
-/// The body without transfer coding and content encoding.
-pub(crate) fn body<'a>(raw: &'a [u8], fields: &Fields, site: &mut RecordSite<'_>) -> Cow<'a, [u8]> {
-    let mut body = Cow::Borrowed(raw);
-    let names = |value: &str| value.to_ascii_lowercase();
-    if fields.get("transfer-encoding").is_some_and(|value| names(&value).contains("chunked"))
-        && !raw.is_empty()
-        && let (Some(whole), good) = unchunk(raw)
-    {
-        if !good {
-            site.damage(Finding::BadChunks, "a chunk is broken");
-        }
-        body = Cow::Owned(whole);
-    }
-    let encodings = fields.get("content-encoding").map(|value| names(&value)).unwrap_or_default();
-    for encoding in encodings.rsplit(',').map(str::trim).take(4) {
-        if body.is_empty() || matches!(encoding, "" | "identity" | "none" | "utf-8" | "utf8") {
-            continue;
-        }
-        let (decoded, good) = decode(encoding, &body);
-        if !good {
-            site.damage(Finding::BadContentEncoding, encoding.get(..40).unwrap_or(encoding));
-        }
-        if let Some(decoded) = decoded.filter(|_| good || !looks_like_html(&body)) {
-            body = Cow::Owned(decoded);
-        }
-    }
-    body
-}
-
-/// The joined chunks (empty if the body does not begin with a chunk), and whether all chunks were valid.
-fn unchunk(mut raw: &[u8]) -> (Option<Vec<u8>>, bool) {
-    let mut whole: Option<Vec<u8>> = None;
-    loop {
-        let line = memchr::memchr(b'\n', &raw[..raw.len().min(4096)]);
-        let size = line.and_then(|end| chunk_size(&raw[..end]));
-        let (Some(end), Some(size)) = (line, size) else {
-            if let Some(whole) = &mut whole {
-                whole.extend_from_slice(raw);
-            }
-            return (whole, false);
-        };
-        raw = &raw[end + 1..];
-        let body = whole.get_or_insert_default();
-        if size == 0 {
-            return (whole, true); // trailing fields may follow
-        }
-        body.extend_from_slice(&raw[..size.min(raw.len())]);
-        if size >= raw.len() {
-            return (whole, size == raw.len());
-        }
-        raw = &raw[size..];
-        raw = raw.strip_prefix(b"\r\n").or_else(|| raw.strip_prefix(b"\n")).unwrap_or(raw);
-        if raw.is_empty() {
-            return (whole, false);
-        }
-    }
-}
-
-fn chunk_size(line: &[u8]) -> Option<usize> {
-    let size = line.split(|byte| *byte == b';').next()?.trim_ascii();
-    if size.is_empty() || !size.iter().all(u8::is_ascii_hexdigit) {
-        return None;
-    }
-    usize::from_str_radix(std::str::from_utf8(size).ok()?, 16).ok()
-}
-
-/// The body decoded up to the first fault (empty if the body has another encoding), and whether there was no fault.
-fn decode(encoding: &str, body: &[u8]) -> (Option<Vec<u8>>, bool) {
-    match encoding {
-        "gzip" | "x-gzip" if body.starts_with(&[0x1f, 0x8b]) => read_all(flate2::bufread::MultiGzDecoder::new(body)),
-        "zstd" if body.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) => {
-            zstd::stream::read::Decoder::with_buffer(body).map_or((None, false), read_all)
-        }
-        "br" => read_all(brotli_decompressor::Decompressor::new(body, 4096)),
-        "deflate" => {
-            let (zlib, good) = read_all(flate2::bufread::ZlibDecoder::new(body));
-            if good {
-                return (zlib, true);
-            }
-            let (raw, raw_good) = read_all(flate2::bufread::DeflateDecoder::new(body));
-            if raw_good || zlib.is_none() { (raw, raw_good) } else { (zlib, false) }
-        }
-        _ => (None, false),
-    }
-}
-
-fn read_all(decoder: impl Read) -> (Option<Vec<u8>>, bool) {
-    let mut bytes = Vec::new();
-    let good = decoder.take(BODY_BYTES_MAX as u64).read_to_end(&mut bytes).is_ok() && bytes.len() < BODY_BYTES_MAX;
-    (Some(bytes).filter(|bytes| good || !bytes.is_empty()), good)
 }
 
 /// The media type of a `Content-Type`, in lower case, without parameters; empty if there is none.
@@ -226,18 +127,6 @@ pub(crate) fn looks_like_html(document: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Tally;
-    use std::io::Write;
-    use std::path::Path;
-
-    fn decoded(head: &str, raw: &[u8]) -> (Vec<u8>, Tally) {
-        let mut tally = Tally::default();
-        let mut fields = Fields::default();
-        fields.read(head.as_bytes());
-        let mut site = RecordSite { tally: &mut tally, path: Path::new("test"), at: (0, 0) };
-        let body = body(raw, &fields, &mut site).into_owned();
-        (body, tally)
-    }
 
     #[test]
     fn status_lines() {
@@ -286,38 +175,6 @@ mod tests {
         let page = b"HTTP/1.1 200 OK\nContent-Type: text/html\n\nHTTP/1.1 404\n\n";
         assert_eq!(response(page, &mut fields).unwrap().0, 200);
         assert_eq!(response(b"HTTP/1.1 200 OK\n\nHTTP is a protocol", &mut fields).unwrap().0, 200);
-    }
-
-    #[test]
-    fn chunks_good_broken_and_absent() {
-        let head = "Transfer-Encoding: chunked";
-        assert_eq!(decoded(head, b"3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nTrailer: t\r\n\r\n").0, b"abcde");
-        let (body, tally) = decoded(head, b"<html> not chunked\r\n");
-        assert_eq!((&body[..], tally.damaged()), (&b"<html> not chunked\r\n"[..], 0));
-        let (body, tally) = decoded(head, b"3\r\nabc\r\nff\r\nde");
-        assert_eq!((&body[..], tally.of(Finding::BadChunks)), (&b"abcde"[..], 1));
-    }
-
-    #[test]
-    fn encodings_and_bodies_wrongly_flagged() {
-        let text = b"<a href=x>".repeat(50);
-        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        gzip.write_all(&text).unwrap();
-        let gzip = gzip.finish().unwrap();
-        let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
-        zlib.write_all(&text).unwrap();
-        let zlib = zlib.finish().unwrap();
-        assert_eq!(decoded("Content-Encoding: gzip", &gzip).0, text);
-        assert_eq!(decoded("Content-Encoding: deflate", &zlib).0, text);
-        assert_eq!(decoded("Content-Encoding: deflate", &zlib[2..zlib.len() - 4]).0, text);
-        assert_eq!(decoded("Content-Encoding: zstd", &zstd::encode_all(&text[..], 1).unwrap()).0, text);
-        for name in ["gzip", "br", "deflate", "zstd", "nonsense"] {
-            let (body, tally) = decoded(&format!("Content-Encoding: {name}"), &text);
-            assert_eq!(tally.of(Finding::BadContentEncoding), 1, "{name}");
-            assert_eq!(body, text, "{name}");
-        }
-        let (body, tally) = decoded("Content-Encoding: gzip", &gzip[..gzip.len() - 9]);
-        assert!(text.starts_with(&body) && tally.of(Finding::BadContentEncoding) == 1);
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! | `digest` | the digest of the payload |
 //! | `revisit` | an object with `profile`, `refers_to_target_uri` and `refers_to_date` of a WARC record, all optional |
 //! | `cut` | why the body was not read whole: the name of a [`Cut`], or true for `truncated` |
+//! | `method` | the method of the request, if it was not GET: then the line is no capture |
 //! | `redirect` | the target of a redirect; without it, the only link of a capture with a status of 3xx |
 //!
 //! A time is text (14 digits, or any form of [`crate::capture::date`]) or a number of 14 digits, 10 digits (seconds
@@ -25,6 +26,7 @@
 use crate::capture::date::{self, Date};
 use crate::capture::digest::digest_of;
 use crate::capture::meaning::{ReferredTo, Seen};
+use crate::capture::method::Other;
 use crate::files::head::{Head, fields};
 use crate::files::json_text::{JsonStream, LONE_SURROGATES, json_text};
 use crate::files::lines::Lines;
@@ -99,6 +101,7 @@ struct Said {
     null_links: u64,
     /// Whether halves of surrogate pairs were replaced.
     is_changed: bool,
+    method: Option<Other>,
 }
 
 impl CaptureReader for JsonLines {
@@ -115,6 +118,10 @@ impl CaptureReader for JsonLines {
                 parse(line, capture)
             };
             let (finding, detail) = match parsed {
+                Ok(Said { date: Some(Ok(_)), method: Some(method), .. }) => {
+                    method.count(tally);
+                    continue;
+                }
                 Ok(Said {
                     date: Some(Ok(date)),
                     status,
@@ -124,6 +131,7 @@ impl CaptureReader for JsonLines {
                     cut,
                     null_links,
                     is_changed,
+                    method: None,
                 }) => {
                     let counted = [("a link is null", null_links), (LONE_SURROGATES, u64::from(is_changed))];
                     for detail in counted.into_iter().flat_map(|(detail, times)| (0..times).map(move |_| detail)) {
@@ -174,6 +182,7 @@ enum Field {
     Revisit,
     Redirect,
     Cut,
+    Method,
     Other,
 }
 
@@ -231,6 +240,9 @@ impl<'de> Visitor<'de> for Fields<'_> {
                 Field::Redirect => {
                     said.redirect = map.next_value::<Option<String>>()?.filter(|url| !matches!(&url[..], "" | "-"));
                 }
+                Field::Method => {
+                    said.method = map.next_value::<Option<Cow<'de, str>>>()?.as_deref().and_then(Other::of);
+                }
                 Field::Cut => said.cut = map.next_value::<Option<CutSaid>>()?.map_or(Ok(None), CutSaid::cut)?,
                 Field::Other => {
                     map.next_value::<IgnoredAny>()?;
@@ -253,12 +265,7 @@ impl CutSaid {
     fn cut<E: serde::de::Error>(self) -> Result<Option<Cut>, E> {
         match self {
             CutSaid::Flag(is_cut) => Ok(is_cut.then_some(Cut::Truncated)),
-            CutSaid::Reason(name) => {
-                let names = Cut::ALL.map(Cut::name).join(", ");
-                Cut::of_name(&name)
-                    .map(Some)
-                    .ok_or_else(|| E::custom(format!("cut: {name:?} (expected one of {names})")))
-            }
+            CutSaid::Reason(name) => Cut::of_text(&name).map(Some).map_err(E::custom),
         }
     }
 }
@@ -298,6 +305,7 @@ impl Visitor<'_> for FieldName {
             "revisit" => Field::Revisit,
             "redirect" => Field::Redirect,
             "cut" => Field::Cut,
+            "method" => Field::Method,
             _ => Field::Other,
         })
     }

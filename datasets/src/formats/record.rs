@@ -9,7 +9,7 @@ use std::path::Path;
 use crate::capture::date;
 use crate::capture::meaning::ReferredTo;
 use crate::files::compressed::Text;
-use crate::{Finding, Profile, Tally};
+use crate::{Cut, Finding, Profile, Tally};
 use webstrata_url::spelt;
 
 /// The most bytes of the header block of a record or of an HTTP message.
@@ -17,15 +17,43 @@ pub(crate) const HEADER_BYTES_MAX: usize = 1 << 20;
 /// The most bytes of a body that are read or decoded.
 pub(crate) const BODY_BYTES_MAX: usize = 64 << 20;
 
-/// The location of a record, and the tally for its findings.
+/// The location of a record, the tally for its findings, and what is known of the wholeness of its body.
 pub(crate) struct RecordSite<'a> {
     pub(crate) tally: &'a mut Tally,
     pub(crate) path: &'a Path,
     /// The offset of the compressed member in the file, and the number of bytes from there in the text.
     pub(crate) at: (u64, u64),
+    /// The least reason so far why the body was not read whole.
+    cut: Option<Cut>,
+    /// Whether the record has fewer bytes than its header says.
+    is_short: bool,
 }
 
-impl RecordSite<'_> {
+impl<'a> RecordSite<'a> {
+    pub(crate) fn new(tally: &'a mut Tally, path: &'a Path, at: (u64, u64)) -> Self {
+        RecordSite { tally, path, at, cut: None, is_short: false }
+    }
+
+    /// Notes that the body is not whole. Whatever part of a reader sees it says so here, and the least reason counts.
+    pub(crate) fn cut(&mut self, reason: Cut) {
+        self.cut = Some(self.cut.map_or(reason, |cut| cut.min(reason)));
+    }
+
+    /// Notes that the record has fewer bytes than its header says. The body may still be whole.
+    pub(crate) fn ends_early(&mut self) {
+        self.is_short = true;
+    }
+
+    /// Notes that the message shows its own end: a record that ends early has lost nothing of the body.
+    pub(crate) fn shows_its_end(&mut self) {
+        self.is_short = false;
+    }
+
+    /// Why the body was not read whole, after the body was read.
+    pub(crate) fn why_cut(&self) -> Option<Cut> {
+        self.cut.into_iter().chain(self.is_short.then_some(Cut::Short)).min()
+    }
+
     /// Counts damage of this record.
     pub(crate) fn damage(&mut self, finding: Finding, detail: &str) {
         let (offset, inside) = self.at;
@@ -70,8 +98,7 @@ pub(crate) fn seek(
             _ => {
                 if !lost {
                     lost = true;
-                    RecordSite { at: text.offsets(), tally, path }
-                        .damage(Finding::BadHeader, "expected a record header");
+                    RecordSite::new(tally, path, text.offsets()).damage(Finding::BadHeader, "expected a record header");
                 }
                 line.clear();
                 text.line(&mut line, HEADER_BYTES_MAX)?;
@@ -80,8 +107,16 @@ pub(crate) fn seek(
     }
 }
 
+/// Cuts the body of a record that begins with its member, if the member is broken in spite of the bytes that it gave:
+/// its checksum is wrong. `bytes` are those of the block and of the line feeds behind it.
+pub(crate) fn check_member(text: &Text, bytes: usize, site: &mut RecordSite<'_>) {
+    if site.at.1 == 0 && text.breaks_within(bytes) {
+        site.cut(Cut::Damaged);
+    }
+}
+
 /// Header fields of a WARC record, of an HTTP message, or of `application/warc-fields`. Records reuse the buffers.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Fields {
     text: Vec<u8>,
     fields: Vec<(Range<usize>, Range<usize>)>,
@@ -151,6 +186,12 @@ impl Fields {
     pub(crate) fn joined(&self, name: &str) -> Option<Cow<'_, str>> {
         let values = self.iter().filter(|(key, value)| key.eq_ignore_ascii_case(name.as_bytes()) && !value.is_empty());
         values.map(|(_, value)| spelt(value)).reduce(|values, value| Cow::Owned(format!("{values}, {value}")))
+    }
+
+    /// The values of all fields with a name; the case of the name does not matter.
+    pub(crate) fn all<'s>(&'s self, name: &'s str) -> impl Iterator<Item = Cow<'s, str>> {
+        let named = self.iter().filter(|(key, _)| key.eq_ignore_ascii_case(name.as_bytes()));
+        named.map(|(_, value)| spelt(value))
     }
 
     /// The first value of a field as [`spelt`] reads it, if it is not empty; the case of the name does not matter.

@@ -9,8 +9,8 @@
 //! | `surt_host_name`, `fetch_200` and others | a host in a crawl, with its fetches by result | `host_index` |
 //!
 //! The optional columns of a capture mean what the fields of JSON lines mean ([`crate::formats::jsonl`]): `links` (list
-//! of strings), `status` (integer), `digest`, `redirect` (strings), `revisit` (struct of `profile`,
-//! `refers_to_target_uri`, both strings, and `refers_to_date`).
+//! of strings), `status` (integer), `digest`, `redirect`, `method` (strings), `cut` (string or boolean), `revisit`
+//! (struct of `profile`, `refers_to_target_uri`, both strings, and `refers_to_date`).
 //!
 //! The reader reads only these columns, never others such as `anchor`. Some writers store an Arrow schema in the file.
 //! The reader ignores the Arrow schema, so dictionary, large and view types are plain strings and lists. The library

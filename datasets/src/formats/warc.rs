@@ -4,26 +4,39 @@
 //! for each `revisit` that may be a page, and, if the options ask for outlinks, for each `metadata` record with
 //! `outlink:` lines of Heritrix.
 //!
+//! The response to a request that was not a GET is no capture of the page ([`requests`]). Records in segments are
+//! joined ([`segments`]).
+//!
 //! Damage: if the length of a record does not lead to the next version line, the record ends at the next version line
 //! that is found, inside the block or after the block. If the file ends or a member breaks inside a record, the reader
 //! keeps the available part.
 //!
-//! Memory: at most 64 MiB of the block of one record. The rest of a longer block is skipped and counted. Time: linear,
+//! A capture is cut if the record says so (`WARC-Truncated`), if the record has fewer bytes than its length, if a
+//! segment is missing, or if its body is not whole ([`crate::formats::http::coding`]).
+//!
+//! Memory: at most 64 MiB of the block of one record, 16 MiB of segments, and the hashes of some requests. The rest of
+//! a longer block is skipped and counted. Time: linear,
 //! even if every length is wrong. The reader parses a block in the text buffer and never copies a block back. A length
 //! that is too large costs one look at the end of the block, then a search for the next version line from the front.
+
+pub(in crate::formats) mod requests;
+mod segments;
 
 use memchr::memmem;
 use std::io::BufRead;
 use std::path::PathBuf;
 
+use self::requests::{Marks, Part, Requests};
+use self::segments::{Segmented, Segments};
 use crate::capture::digest::digest_of;
 use crate::capture::meaning::Seen;
+use crate::capture::method::Other;
 use crate::files::compressed::Text;
 use crate::files::head::Head;
 use crate::formats::document::{self, Documents};
 use crate::formats::record::{self, BODY_BYTES_MAX, Fields, HEADER_BYTES_MAX, RecordSite, bare_uri};
 use crate::formats::wat::{self, Flavour};
-use crate::{Capture, CaptureReader, Error, Finding, Tally};
+use crate::{Capture, CaptureReader, Cut, Error, Finding, Tally};
 use webstrata_url::spelt;
 
 /// The most bytes of an unwanted block that are read to find the next record.
@@ -40,6 +53,7 @@ pub(crate) struct WarcReader {
     path: PathBuf,
     line: Vec<u8>,
     records: Records,
+    segments: Segments,
 }
 
 /// Turns records into captures.
@@ -48,13 +62,17 @@ struct Records {
     header: Fields,
     lines: Fields,
     flavour: Flavour,
+    requests: Requests,
+    /// The position of the record in the text.
+    at: u64,
 }
 
 impl WarcReader {
     pub(crate) fn new(text: Text, path: PathBuf, documents: Documents) -> Self {
-        let records =
-            Records { documents, header: Fields::default(), lines: Fields::default(), flavour: Flavour::default() };
-        WarcReader { text, path, line: Vec::new(), records }
+        let (header, lines) = (Fields::default(), Fields::default());
+        let (flavour, requests) = (Flavour::default(), Requests::default());
+        let records = Records { documents, header, lines, flavour, requests, at: 0 };
+        WarcReader { text, path, line: Vec::new(), records, segments: Segments::default() }
     }
 
     /// Finds the next version line and reads the header after the line; `false` at the end.
@@ -63,7 +81,8 @@ impl WarcReader {
             return Ok(false);
         }
         *at = self.text.offsets();
-        let mut site = RecordSite { at: *at, tally, path: &self.path };
+        self.records.at = self.text.position();
+        let mut site = RecordSite::new(tally, &self.path, *at);
         self.records.header.clear();
         self.line.clear();
         self.text.line(&mut self.line, HEADER_BYTES_MAX)?;
@@ -101,17 +120,48 @@ impl WarcReader {
 
     /// Reads the next record. Returns whether the record is a capture, or `None` at the end.
     fn record(&mut self, capture: &mut Capture, tally: &mut Tally) -> std::io::Result<Option<bool>> {
+        if let Some(record) = self.segments.take(false) {
+            return Ok(Some(self.records.segmented(record, capture, RecordSite::new(tally, &self.path, (0, 0)))));
+        }
         let mut at = (0, 0);
         if !self.header(tally, &mut at)? {
-            return Ok(None);
+            let record = self.segments.take(true);
+            let site = RecordSite::new(tally, &self.path, at);
+            return Ok(record.map(|record| self.records.segmented(record, capture, site)));
         }
-        let WarcReader { text, path, records, .. } = self;
-        let mut site = RecordSite { tally, path, at };
+        let WarcReader { text, path, records, segments, .. } = self;
+        let mut site = RecordSite::new(tally, path, at);
         let kind = records.header.get("warc-type").unwrap_or_default().to_ascii_lowercase();
-        let wanted = matches!(&kind[..], "response" | "resource" | "revisit" | "metadata");
+        let is_awaited = kind == "continuation" && segments.is_awaited(&records.header);
+        let wanted = is_awaited || matches!(&kind[..], "response" | "resource" | "revisit" | "metadata");
         let len = records.header.get("content-length").and_then(|len| len.parse().ok());
         let Block { bytes, skipped } = block(text, len, wanted, &mut site)?;
-        let is_capture = records.capture(&kind, &text.peek(bytes)?[..bytes], capture, &mut site);
+        if skipped == 0 && matches!(&kind[..], "response" | "revisit" | "metadata") {
+            records.requests.look_ahead(text, bytes)?;
+        }
+        let block = &text.peek(bytes)?[..bytes];
+        let is_capture = if is_awaited {
+            segments.add(&records.header, block, site.why_cut().is_some());
+            false
+        } else {
+            let is_first = matches!(&kind[..], "response" | "resource") && segments::is_first(&records.header);
+            match records.other_method(&kind, block) {
+                Some(method) => {
+                    method.count(site.tally);
+                    false
+                }
+                None if is_first && Segments::has_room(bytes) => {
+                    segments.begin(&records.header, &kind, block, at, site.why_cut().is_some());
+                    false
+                }
+                None => {
+                    if is_first {
+                        site.cut(Cut::Segments);
+                    }
+                    records.capture(&kind, block, capture, &mut site)
+                }
+            }
+        };
         text.consume(bytes);
         if text.skip(skipped)? < skipped && !text.at_break() {
             site.damage(Finding::Truncated, "the record block is cut off");
@@ -133,13 +183,16 @@ fn block(text: &mut Text, len: Option<u64>, wanted: bool, site: &mut RecordSite<
     let whole = |bytes| Block { bytes, skipped: 0 };
     let Some(len) = len else {
         site.damage(Finding::BadHeader, "Content-Length is missing or not a number");
-        return Ok(whole(next_version(text, 0)?));
+        let bytes = next_version(text, 0)?;
+        record::check_member(text, bytes, site);
+        return Ok(whole(bytes));
     };
     let bytes_max = if wanted { BODY_BYTES_MAX } else { OTHER_BYTES_MAX };
     let bytes = usize::try_from(len).unwrap_or(usize::MAX).min(bytes_max);
     let ahead = text.peek(bytes + GAP_BYTES)?;
     if ahead.len() < bytes {
         // The file ends, or a member is broken, inside the block. The length may still be too large.
+        site.ends_early();
         if let Some(next) = version_line(ahead, 0) {
             site.damage(Finding::BadLength, "the next record begins inside the block");
             return Ok(whole(next));
@@ -156,20 +209,25 @@ fn block(text: &mut Text, len: Option<u64>, wanted: bool, site: &mut RecordSite<
         let is_record =
             |at: usize| memmem::find(&block[at..block.len().min(at + TYPE_BYTES_MAX)], b"WARC-Type:").is_some();
         if let Some(next) = next.filter(|&at| is_record(at)) {
+            site.ends_early();
             site.damage(Finding::BadLength, "the next record begins inside the block");
             return Ok(whole(next));
         }
         if wanted {
             site.damage(Finding::Truncated, "the record block is longer than 64 MiB");
+            site.cut(Cut::Truncated);
         }
         return Ok(Block { bytes, skipped: len - bytes as u64 });
     }
     let behind = behind.trim_ascii_start();
     if behind.is_empty() || version(behind) || behind.len() < 6 && b"WARC/".starts_with(&behind[..behind.len().min(5)])
     {
+        record::check_member(text, bytes + GAP_BYTES, site);
         return Ok(whole(bytes));
     }
-    if let Some(next) = version_line(block, 0) {
+    // The version line may begin in the last bytes of the block, and end behind the block.
+    if let Some(next) = version_line(ahead, 0).filter(|&at| at < bytes) {
+        site.ends_early();
         site.damage(Finding::BadLength, "the next record begins inside the block");
         return Ok(whole(next));
     }
@@ -203,6 +261,37 @@ fn version_line(text: &[u8], from: usize) -> Option<usize> {
 }
 
 impl Records {
+    /// Remembers a request or a response. Returns the method of the request, if the record belongs to one that was not
+    /// a GET.
+    fn other_method(&mut self, kind: &str, block: &[u8]) -> Option<Other> {
+        let marks = Marks::of(&self.header);
+        match kind {
+            "request" => {
+                self.requests.see(self.at, marks, Part::Request(Other::of_request(block)));
+                None
+            }
+            "response" | "revisit" => {
+                self.requests.see(self.at, marks, Part::Response);
+                self.requests.method(self.at)
+            }
+            "metadata" if self.documents.kinds.outlinks => self.requests.method_by_name(&marks),
+            _ => None,
+        }
+    }
+
+    /// Turns a record of several segments into a capture.
+    fn segmented(&mut self, record: Segmented, capture: &mut Capture, mut site: RecordSite<'_>) -> bool {
+        self.header = record.header;
+        site.at = record.at;
+        if record.is_short {
+            site.ends_early();
+        }
+        if !record.is_whole {
+            site.cut(Cut::Segments);
+        }
+        self.capture(&record.kind, &record.block, capture, &mut site)
+    }
+
     /// Turns a record into a capture, or counts why the record is not a capture.
     fn capture(&mut self, kind: &str, block: &[u8], capture: &mut Capture, site: &mut RecordSite<'_>) -> bool {
         let content_type = self.header.get("content-type").unwrap_or_default();
@@ -211,7 +300,8 @@ impl Records {
         let finding = record::without_page(kind, url.as_deref().map_or("", bare_uri));
         match kind {
             "metadata" if json => {
-                return wat::capture(block, self.flavour, &mut self.documents, capture, site);
+                let exchange = wat::Exchange { requests: &mut self.requests, at: self.at };
+                return wat::capture(block, self.flavour, &mut self.documents, exchange, capture, site);
             }
             "response" | "resource" | "revisit" if finding == Finding::OtherRecord => {}
             "metadata" if self.documents.kinds.outlinks => {}
@@ -231,6 +321,9 @@ impl Records {
             return false;
         };
         capture.url.push_str(bare_uri(&url));
+        if self.header.bytes("warc-truncated").is_some() {
+            site.cut(Cut::Truncated);
+        }
         if kind == "metadata" {
             self.lines.clear();
             self.lines.read(block);
@@ -244,7 +337,10 @@ impl Records {
         }
         let payload_type = self.header.get("warc-identified-payload-type");
         let is_capture = match kind {
-            "metadata" => Seen::links().settle(self.documents.kinds.redirects, capture, site.tally),
+            "metadata" => {
+                let seen = Seen { cut: site.why_cut(), ..Seen::links() };
+                seen.settle(self.documents.kinds.redirects, capture, site.tally)
+            }
             "revisit" => {
                 let field = |name| self.header.get(name);
                 let revisit = record::revisit(

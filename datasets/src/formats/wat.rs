@@ -6,6 +6,11 @@
 //! Queries of links use the charset of the HTTP header or of a `<meta>`, as in [`crate::page::charset`]. A WAT does not
 //! contain the text that a guess would need.
 //!
+//! A capture is cut if the described record says so (`WARC-Truncated`), is the first of several segments, has a body in
+//! a coding that the extractor could not read, or fewer bytes than it should have: `Actual-Content-Length` is less than
+//! `Content-Length` of the record, or `Entity-Length` less than `Content-Length` of the response. A WAT does not say
+//! whether chunks or compressed bytes were broken. Requests are told apart as in a WARC file.
+//!
 //! There are two flavours. The extractor of the IIPC and the Internet Archive keeps entities in URLs; the extractor of
 //! Common Crawl decodes entities. The `warcinfo` record distinguishes the flavours: Common Crawl writes
 //! `Software-Info`, the other extractor writes `software`.
@@ -13,6 +18,7 @@
 //! Memory: one JSON text and its links.
 
 use encoding_rs::{Encoding, UTF_8};
+use memchr::memmem;
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
@@ -21,13 +27,15 @@ use std::marker::PhantomData;
 
 use crate::capture::digest::digest_of;
 use crate::capture::meaning::{Meaning, Seen};
+use crate::capture::method::Other;
 use crate::files::json_text::{LONE_SURROGATES, json_text};
 use crate::formats::document::{self, Documents};
 use crate::formats::http;
 use crate::formats::record::{self, Fields, RecordSite, bare_uri};
+use crate::formats::warc::requests::{Marks, Part, Requests};
 use crate::page::charset::{for_label, of_content, with_query};
 use crate::page::html;
-use crate::{Capture, Finding, LinkKinds};
+use crate::{Capture, Cut, Finding, LinkKinds};
 
 /// Whether entities in URLs must still be decoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,10 +55,11 @@ impl Flavour {
 }
 
 /// Turns the envelope in `json` into a capture, or counts why the record is not a capture.
-pub(crate) fn capture(
+pub(super) fn capture(
     json: &[u8],
     flavour: Flavour,
     documents: &mut Documents,
+    exchange: Exchange<'_>,
     capture: &mut Capture,
     site: &mut RecordSite<'_>,
 ) -> bool {
@@ -69,7 +78,7 @@ pub(crate) fn capture(
         site.count(Finding::Metadata);
         return false;
     };
-    let header = if envelope.warc.0.is_empty() { &envelope.arc } else { &envelope.warc };
+    let header = envelope.header();
     let payload = &envelope.payload;
     let kind = header.get("WARC-Type").unwrap_or("response").to_ascii_lowercase();
     let url = header.get("WARC-Target-URI").or_else(|| header.get("Target-URI")).map(bare_uri).unwrap_or_default();
@@ -77,6 +86,14 @@ pub(crate) fn capture(
     let outlinks = payload.warc_metadata.as_ref().filter(|_| kind == "metadata" && kinds.outlinks);
     let page = matches!(&kind[..], "response" | "resource" | "revisit") || outlinks.is_some();
     let finding = record::without_page(&kind, url);
+    if let Some((marks, part)) = envelope.exchange() {
+        let Exchange { requests, at } = exchange;
+        requests.see(at, marks, part);
+        if let Some(method) = requests.method(at).filter(|_| part == Part::Response) {
+            method.count(site.tally);
+            return false;
+        }
+    }
     if !page || url.is_empty() || !matches!(finding, Finding::OtherRecord | Finding::Metadata) {
         site.count(finding);
         return false;
@@ -91,7 +108,8 @@ pub(crate) fn capture(
         .or_else(|| header.get("Content-Type").filter(|_| kind == "resource" || envelope.warc.0.is_empty()));
     let location = response.and_then(|response| response.headers.get("Location"));
     let target = location.and_then(document::redirect_target);
-    let seen = Seen { status, target, ..Seen::links() };
+    envelope.judge(site);
+    let seen = Seen { status, target, cut: site.why_cut(), ..Seen::links() };
     let is_capture = if let Some(metadata) = outlinks {
         for record in metadata.records.iter().filter(|record| record.name.as_deref() == Some("outlink")) {
             document::outlink(record.value.as_deref().unwrap_or_default(), capture);
@@ -99,7 +117,8 @@ pub(crate) fn capture(
         if capture.links.is_empty() {
             site.count(finding);
         }
-        !capture.links.is_empty() && Seen::links().settle(kinds.redirects, capture, site.tally)
+        !capture.links.is_empty()
+            && Seen { cut: site.why_cut(), ..Seen::links() }.settle(kinds.redirects, capture, site.tally)
     } else if kind == "revisit" {
         let field = |name| header.get(name);
         let revisit =
@@ -138,6 +157,73 @@ pub(crate) fn capture(
         capture.digest = header.get("WARC-Payload-Digest").and_then(digest_of);
     }
     true
+}
+
+/// The requests of the file, and the position of the record.
+pub(super) struct Exchange<'a> {
+    pub(super) requests: &'a mut Requests,
+    pub(super) at: u64,
+}
+
+/// Whether the JSON of a record may describe a request.
+pub(super) fn may_be_request(json: &[u8]) -> bool {
+    memmem::find(json, b"HTTP-Request-Metadata").is_some()
+}
+
+/// The part of the described record in an exchange, and the fields that tie it to others.
+pub(super) fn exchange(json: &[u8]) -> Option<(Marks, Part)> {
+    serde_json::from_slice::<Record<'_>>(json).ok()?.envelope?.exchange()
+}
+
+impl Envelope<'_> {
+    fn header(&self) -> &Headers<'_> {
+        if self.warc.0.is_empty() { &self.arc } else { &self.warc }
+    }
+
+    /// The part of a WARC record in an exchange.
+    fn exchange(&self) -> Option<(Marks, Part)> {
+        let field = |name| self.warc.get(name);
+        let part = match &*field("WARC-Type")?.to_ascii_lowercase() {
+            "request" => {
+                let request = self.payload.request.as_ref();
+                Part::Request(request.and_then(|request| Other::of(request.message.method.as_deref()?)))
+            }
+            "response" | "revisit" => Part::Response,
+            _ => return None,
+        };
+        let url = field("WARC-Target-URI").unwrap_or_default();
+        let names = field("WARC-Concurrent-To").into_iter();
+        Some((Marks::new(field("WARC-Record-ID"), names, url, field("WARC-Date")), part))
+    }
+
+    /// Tells `site` why the body of the described record is not whole. An extractor does not join segments.
+    fn judge(&self, site: &mut RecordSite<'_>) {
+        let header = self.header();
+        let number = |text: Option<&str>| text.and_then(|text| text.trim().parse::<u64>().ok());
+        let is_less = |number: Option<u64>, expected: Option<u64>| number.zip(expected).is_some_and(|(a, b)| a < b);
+        if header.get("WARC-Truncated").is_some() {
+            site.cut(Cut::Truncated);
+        }
+        if is_less(number(self.payload.bytes.as_deref()), number(header.get("Content-Length"))) {
+            site.ends_early();
+        }
+        if header.get("WARC-Segment-Number").is_some() && header.get("WARC-Segment-Total-Length").is_none() {
+            site.cut(Cut::Segments);
+        }
+        let Some(response) = &self.payload.response else { return };
+        let field = |name| response.headers.get(name);
+        let (bytes, expected) = (number(response.bytes.as_deref()), number(field("Content-Length")));
+        if field("Transfer-Encoding").is_none() && is_less(bytes, expected) {
+            site.cut(Cut::Short);
+        } else if field("Transfer-Encoding").is_none() && bytes.is_some() && expected.is_some() {
+            site.shows_its_end();
+        }
+        let has_links = response.html.as_ref().is_some_and(|html| !html.links.is_empty());
+        let codings = ["Transfer-Encoding", "Content-Encoding"].into_iter().filter_map(field);
+        if !has_links && codings.flat_map(|names| names.split(',')).any(|coding| !http::coding::is_read(coding)) {
+            site.cut(Cut::Encoding);
+        }
+    }
 }
 
 fn page_links(html: &Html<'_>, flavour: Flavour, encoding: &'static Encoding, kinds: LinkKinds, capture: &mut Capture) {
@@ -194,6 +280,10 @@ struct Envelope<'a> {
 
 #[derive(Deserialize, Default)]
 struct Payload<'a> {
+    #[serde(rename = "Actual-Content-Length", borrow, default)]
+    bytes: Word<'a>,
+    #[serde(rename = "HTTP-Request-Metadata", borrow)]
+    request: Option<Request<'a>>,
     #[serde(rename = "HTTP-Response-Metadata", borrow)]
     response: Option<Response<'a>>,
     #[serde(rename = "HTML-Metadata", borrow)]
@@ -203,7 +293,21 @@ struct Payload<'a> {
 }
 
 #[derive(Deserialize)]
+struct Request<'a> {
+    #[serde(rename = "Request-Message", borrow, default)]
+    message: RequestMessage<'a>,
+}
+
+#[derive(Deserialize, Default)]
+struct RequestMessage<'a> {
+    #[serde(rename = "Method", borrow, default)]
+    method: Word<'a>,
+}
+
+#[derive(Deserialize)]
 struct Response<'a> {
+    #[serde(rename = "Entity-Length", borrow, default)]
+    bytes: Word<'a>,
     #[serde(rename = "Headers", borrow, default)]
     headers: Headers<'a>,
     #[serde(rename = "Response-Message", borrow, default)]

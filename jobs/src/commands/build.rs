@@ -269,6 +269,14 @@ pub(crate) fn findings(tally: &Tally) -> serde_json::Map<String, serde_json::Val
     tally.counts().map(|(finding, count)| (finding.name().to_owned(), json!(count))).collect()
 }
 
+/// The counts of the parts of findings: the reasons of cut captures, and the methods other than GET.
+fn parts(tally: &Tally) -> serde_json::Map<String, serde_json::Value> {
+    let of = |finding| tally.parts(finding).map(|(name, count)| (name.to_owned(), json!(count))).collect();
+    let parts = tally.counts().map(|(finding, _)| (finding, of(finding)));
+    let parts = parts.filter(|(_, parts): &(Finding, serde_json::Map<_, _>)| !parts.is_empty());
+    parts.map(|(finding, parts)| (finding.name().to_owned(), parts.into())).collect()
+}
+
 fn print_text(report: &BuildReport, run: &Run, args: &BuildArgs, out: &mut dyn Write) -> io::Result<()> {
     let counts = &report.counts;
     writeln!(out, "{}: epoch {}, built in {:.1} s", args.out, report.epoch, run.seconds)?;
@@ -296,7 +304,10 @@ pub(crate) fn print_tally(tally: &Tally, out: &mut dyn Write) -> io::Result<()> 
             if index == 0 {
                 writeln!(out, "{title}")?;
             }
-            writeln!(out, "  {:<26} {:>15}", finding.name(), HumanCount(count).to_string())?;
+            let parts: Vec<_> =
+                tally.parts(finding).map(|(name, count)| format!("{name} {}", HumanCount(count))).collect();
+            let parts = if parts.is_empty() { String::new() } else { format!("  {}", parts.join(", ")) };
+            writeln!(out, "  {:<26} {:>15}{parts}", finding.name(), HumanCount(count).to_string())?;
         }
     }
     for (finding, url) in tally.named() {
@@ -375,6 +386,7 @@ pub(crate) fn json_of(report: &BuildReport, run: &Run, store: &Location) -> serd
         "damaged_places": damaged,
         "files_not_read": not_read,
         "left_out": left_out(&report.tally),
+        "findings_by_part": parts(&report.tally),
     })
 }
 

@@ -108,7 +108,7 @@ impl Header {
             status: field(self.status),
             digest: field(self.digest),
             redirect: target.map_or_else(|| field(self.redirect), Into::into),
-            duplicate: None,
+            ..Entry::default()
         })
     }
 }
@@ -193,7 +193,7 @@ fn entry<'a>(words: &Words, line: &'a str) -> Option<Entry<'a>> {
             None => "",
         }
         .into(),
-        duplicate: None,
+        ..Entry::default()
     })
 }
 

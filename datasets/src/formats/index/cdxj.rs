@@ -8,6 +8,7 @@
 //! | status | `status`, `statuscode`, `status_code`, `s` | text or number |
 //! | digest | `digest`, `d` | |
 //! | redirect | `redirect` | the target, as Common Crawl writes it |
+//! | method | `method` | also `__wb_method` in the URL, its key or `requestBody`; see [`crate::capture::method`] |
 //!
 //! pywb, cdxj-indexer, warcio.js, Common Crawl, ipwb and OutbackCDX write these names. The reader passes over other
 //! fields. If an object has several names of a field, the first one with a text counts. Lines that begin with `!` or
@@ -112,6 +113,7 @@ impl<'de> Visitor<'de> for Fields {
                 "status" | "statuscode" | "status_code" | "s" => &mut entry.status,
                 "digest" | "d" => &mut entry.digest,
                 "redirect" => &mut entry.redirect,
+                "method" => &mut entry.method,
                 _ => {
                     map.next_value::<IgnoredAny>()?;
                     continue;
@@ -247,6 +249,26 @@ mod tests {
         assert_eq!((captures.len(), counts(&tally)), (0, vec![(Finding::NotHtml, 1)]));
         let (captures, tally) = read(r#"a)/ 20080430204826123 {"url": "http://a/"}"#);
         assert_eq!((captures.len(), counts(&tally)), (1, vec![(Finding::FinerDate, 1)]));
+    }
+
+    #[test]
+    fn methods_other_than_get() {
+        for (line, is_capture) in [
+            (r#"a)/ 20080430204826 {"url":"http://a/","method":"GET"}"#, true),
+            (r#"a)/ 20080430204826 {"url":"http://a/","method":"get","requestBody":""}"#, true),
+            (r#"a)/ 20080430204826 {"url":"http://a/","method":null}"#, true),
+            (r#"a)/ 20080430204826 {"url":"http://a/","method":"HEAD"}"#, false),
+            (r#"a)/ 20080430204826 {"url":"http://a/","mime":"warc/revisit","method":"Post"}"#, false),
+            (r#"a)/?__wb_method=post&q=1 20080430204826 {"url":"http://a/"}"#, false),
+            (r#"a)/?__wb_post_data=cT0x 20080430204826 {"url":"http://a/"}"#, false),
+            (r#"a)/ 20080430204826 {"url":"http://a/","requestBody":"?__wb_method=PUT&q=1"}"#, false),
+            (r#"a)/ 20080430204826 {"url":"http://a/?__wb_method=POST&q=1"}"#, false),
+        ] {
+            let (captures, tally) = read(line);
+            let counted = [(Finding::OtherMethod, 1)];
+            let expected = if is_capture { (1, &[][..]) } else { (0, &counted[..]) };
+            assert_eq!((captures.len(), &counts(&tally)[..]), expected, "{line}");
+        }
     }
 
     #[test]

@@ -93,6 +93,7 @@ impl Form for CrawlLog {
             digest: word(9).into(),
             redirect: "".into(),
             duplicate: duplicate(self.words.span(line, 11, self.words.len().saturating_sub(1))),
+            ..Entry::default()
         };
         if let Some(links) = &mut self.links {
             let hop = word(4).bytes().last();

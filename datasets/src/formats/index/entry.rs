@@ -15,11 +15,13 @@
 //! has the type of the line before if both have the same digest: an index is sorted, so the revisits of a URL follow
 //! the capture.
 //!
-//! A request with a body (`__wb_method=post` in the key) is a capture of its URL, as its response in a WARC file is.
+//! A response to a request that was not a GET gives no capture ([`crate::capture::method`]): CDXJ has a field `method`,
+//! and indexers add the argument `__wb_method` to the URL, to its key, or to the field `requestBody`.
 
 use crate::capture::date;
 use crate::capture::digest::digest_of;
 use crate::capture::meaning::{Meaning, ReferredTo, Seen};
+use crate::capture::method::Other;
 use crate::files::json_text::LONE_SURROGATES;
 use crate::files::lines::Lines;
 use crate::formats::{http, record};
@@ -40,6 +42,8 @@ pub(super) struct Entry<'a> {
     pub(super) redirect: Cow<'a, str>,
     /// Says that the payload was not stored again.
     pub(super) duplicate: Option<ReferredTo>,
+    /// The method of the request.
+    pub(super) method: Cow<'a, str>,
 }
 
 /// The damage of a line, and a description.
@@ -97,7 +101,8 @@ impl<F: Form> CaptureReader for IndexReader<F> {
             }
             let entry = form.entry(&line, tally);
             let settled = entry.and_then(|entry| {
-                entry.map_or(Ok(false), |entry| entry.settle(F::DAMAGE, *redirects, not_html, capture, tally))
+                let other = Other::of_arguments(line.as_bytes());
+                entry.map_or(Ok(false), |entry| entry.settle(F::DAMAGE, *redirects, other, not_html, capture, tally))
             });
             match settled {
                 Ok(true) => return Ok(true),
@@ -144,6 +149,7 @@ impl Entry<'_> {
         self,
         damage: Finding,
         redirects: bool,
+        other: Option<Other>,
         not_html: &mut Option<Digest>,
         capture: &mut Capture,
         tally: &mut Tally,
@@ -159,6 +165,10 @@ impl Entry<'_> {
         let without_page = record::without_page(kind, record::bare_uri(url));
         if without_page != Finding::OtherRecord || !(kind.is_empty() || is_revisit) {
             tally.count(without_page);
+            return Ok(false);
+        }
+        if let Some(method) = Other::of(&self.method).or(other) {
+            method.count(tally);
             return Ok(false);
         }
         capture.digest = digest_of(&self.digest);
@@ -277,7 +287,7 @@ pub(super) mod tests {
             status: status.into(),
             digest: "B2LTWWPUOYAH7UIPQ7ZUPQ4VMBSVC36A".into(),
             redirect: "/b".into(),
-            duplicate: None,
+            ..Entry::default()
         };
         for (mime, status, expected) in [
             ("text/html", "200", "200 unknown"),
@@ -310,6 +320,10 @@ pub(super) mod tests {
             ("text/html", "20x", Finding::BadRow),
         ] {
             assert_eq!(read(entry(mime, status)), (vec![], vec![(finding, 1)]), "{mime} {status}");
+        }
+        for method in ["HEAD", "post"] {
+            let entry = Entry { method: method.into(), ..entry("text/html", "200") };
+            assert_eq!(read(entry), (vec![], vec![(Finding::OtherMethod, 1)]), "{method}");
         }
         for (url, date, finding) in [
             ("dns:a", "20080430204826", Finding::Dns),

@@ -4,19 +4,20 @@
 //! [`Capture::links`] bounds their memory.
 
 use super::Columns;
-use super::cells::{Numbers, Texts, Times};
+use super::cells::{Flags, Numbers, Texts, Times};
 use super::column::{Column, Text};
 use crate::capture::date::Date;
 use crate::capture::digest::digest_of;
 use crate::capture::meaning::{ReferredTo, Seen};
+use crate::capture::method::Other;
 use crate::formats::record;
-use crate::{Capture, CaptureReader, Error, Finding, Tally};
+use crate::{Capture, CaptureReader, Cut, Error, Finding, Tally};
 use arrow_schema::DataType;
 use std::io;
 use webstrata_url::spelt;
 
 /// The columns that may be missing.
-pub(super) const OPTIONAL: [&str; 5] = ["links", "status", "digest", "revisit", "redirect"];
+pub(super) const OPTIONAL: [&str; 7] = ["links", "status", "digest", "revisit", "redirect", "cut", "method"];
 /// The most keys of links that are held of one capture.
 const KEYS_MAX: usize = 1 << 18;
 
@@ -29,6 +30,8 @@ pub(super) struct Captures {
     digests: Option<Texts>,
     revisits: Option<Revisits>,
     targets: Option<Texts>,
+    cuts: Option<Cuts>,
+    methods: Option<Texts>,
     /// Whether redirects are links.
     redirects: bool,
 }
@@ -147,6 +150,32 @@ impl Revisits {
     }
 }
 
+/// The column `cut`: why the body was not read whole.
+enum Cuts {
+    Names(Texts),
+    Flags(Flags),
+}
+
+impl Cuts {
+    fn new(column: Column, data_type: &DataType) -> Option<Cuts> {
+        if *data_type == DataType::Boolean {
+            return Some(Cuts::Flags(Flags::new(column)));
+        }
+        Texts::new(column, data_type).map(Cuts::Names)
+    }
+
+    /// The reason of the next row. The error is a text that names no reason.
+    fn next(&mut self) -> io::Result<Result<Option<Cut>, String>> {
+        Ok(match self {
+            Cuts::Flags(flags) => Ok(flags.next()?.filter(|&is_cut| is_cut).map(|_| Cut::Truncated)),
+            Cuts::Names(texts) => match texts.next()?.filter(|name| !name.is_empty()) {
+                Some(name) => Cut::of_text(&name).map(Some),
+                None => Ok(None),
+            },
+        })
+    }
+}
+
 /// The values of a row, except the texts of its URL and its links.
 struct Row {
     has_url: bool,
@@ -156,6 +185,8 @@ struct Row {
     digest: Option<String>,
     revisit: Option<ReferredTo>,
     target: Option<String>,
+    cut: Result<Option<Cut>, String>,
+    method: Option<String>,
 }
 
 impl Captures {
@@ -177,7 +208,7 @@ impl Captures {
             open(columns.leaf(root, None)?, columns.field(root).data_type()).map(Some)
         }
         let open = || {
-            let [links, statuses, digests, revisits, targets] = optional;
+            let [links, statuses, digests, revisits, targets, cuts, methods] = optional;
             let revisits = revisits.map_or(Some(None), |root| Revisits::new(&columns, root).map(Some));
             Some((
                 opened(&columns, Some(url), Texts::new)??,
@@ -187,10 +218,14 @@ impl Captures {
                 opened(&columns, digests, Texts::new)?,
                 revisits?,
                 opened(&columns, targets, Texts::new)?,
+                opened(&columns, cuts, Cuts::new)?,
+                opened(&columns, methods, Texts::new)?,
             ))
         };
-        let Some((urls, times, links, statuses, digests, revisits, targets)) = open() else { return Err(columns) };
-        Ok(Captures { columns, urls, times, links, statuses, digests, revisits, targets, redirects })
+        let Some((urls, times, links, statuses, digests, revisits, targets, cuts, methods)) = open() else {
+            return Err(columns);
+        };
+        Ok(Captures { columns, urls, times, links, statuses, digests, revisits, targets, cuts, methods, redirects })
     }
 
     /// Reads a row: a value of each column, whether or not the value is valid.
@@ -204,6 +239,8 @@ impl Captures {
             digest: text(&mut self.digests)?,
             revisit: self.revisits.as_mut().map_or(Ok(None), Revisits::next)?,
             target: text(&mut self.targets)?,
+            cut: self.cuts.as_mut().map_or(Ok(Ok(None)), Cuts::next)?,
+            method: text(&mut self.methods)?,
         })
     }
 }
@@ -212,7 +249,7 @@ impl CaptureReader for Captures {
     fn read(&mut self, capture: &mut Capture, tally: &mut Tally) -> Result<bool, Error> {
         while self.columns.begin_row() {
             capture.clear();
-            let Row { has_url, date, list, status, digest, revisit, target } = match self.row(capture) {
+            let Row { has_url, date, list, status, digest, revisit, target, cut, method } = match self.row(capture) {
                 Ok(row) => row,
                 Err(error) => {
                     self.columns.give_up(&error, tally)?;
@@ -223,16 +260,21 @@ impl CaptureReader for Captures {
                 self.columns.damage(Finding::BadRow, "a link is null".to_owned(), tally);
             }
             let date = if has_url { date } else { Err((Finding::BadRow, "url is null".to_owned())) };
-            let date = match date {
-                Ok(date) => date,
+            let cut = cut.map_err(|detail| (Finding::BadRow, detail));
+            let (date, cut) = match date.and_then(|date| cut.map(|cut| (date, cut))) {
+                Ok(row) => row,
                 Err((finding, detail)) => {
                     self.columns.damage(finding, detail, tally);
                     continue;
                 }
             };
+            if let Some(method) = method.as_deref().and_then(Other::of) {
+                method.count(tally);
+                continue;
+            }
             capture.digest = digest.as_deref().and_then(digest_of);
             let target = target.as_deref().filter(|url| !matches!(*url, "" | "-"));
-            let seen = Seen { status, has_links: list.is_there, revisit, target, cut: None };
+            let seen = Seen { status, has_links: list.is_there, revisit, target, cut };
             if seen.settle(self.redirects, capture, tally) {
                 capture.time = date.counted(tally);
                 return Ok(true);

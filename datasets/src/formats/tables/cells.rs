@@ -1,4 +1,4 @@
-//! Cells of a row as texts, numbers and dates.
+//! Cells of a row as texts, numbers, booleans and dates.
 //!
 //! [`super::metadata`] ignores the Arrow schema in the file, so the types are the types of the Parquet schema: large,
 //! view and dictionary types do not occur.
@@ -67,6 +67,21 @@ impl Numbers {
             [_, true] => Some(number).filter(|&number| number >= 0),
             _ => Some(number),
         })
+    }
+}
+
+/// A column of booleans.
+pub(super) struct Flags(Column);
+
+impl Flags {
+    /// Reads a column of the type `Boolean`.
+    pub(super) fn new(column: Column) -> Self {
+        Flags(column)
+    }
+
+    /// The boolean of the next row, if the row has one.
+    pub(super) fn next(&mut self) -> io::Result<Option<bool>> {
+        Ok(number(&mut self.0)?.map(|number| number != 0))
     }
 }
 

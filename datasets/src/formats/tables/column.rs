@@ -61,6 +61,14 @@ enum Values {
         numbers: Vec<i64>,
         next: usize,
     },
+    /// Booleans as numbers of one bit.
+    Flags(Hybrid<Stream>),
+    /// Plain booleans: the byte at hand, and how many of its bits are left.
+    Bits {
+        stream: Stream,
+        byte: u8,
+        left: u32,
+    },
 }
 
 /// A text: as a key of the dictionary, or spelt in the buffer.
@@ -137,7 +145,17 @@ impl Column {
         };
         let mut stream = page.stream;
         let is_text = self.physical == Type::BYTE_ARRAY;
+        let is_flag = self.physical == Type::BOOLEAN;
         let values = match page.encoding {
+            0 if is_flag => Values::Bits { stream, byte: 0, left: 0 },
+            3 if is_flag => {
+                // The number of bytes comes first. A page that has only nulls may have no values at all.
+                pass(&mut stream, 4).or_else(|error| match error.kind() {
+                    ErrorKind::UnexpectedEof => Ok(()),
+                    _ => Err(error),
+                })?;
+                Values::Flags(Hybrid::new(stream, 1)?)
+            }
             0 => Values::Plain(stream),
             2 | 8 => {
                 let mut width = [0];
@@ -234,7 +252,9 @@ impl Column {
                 cut_to_text(out, 0);
                 Ok(Text::Spelt)
             }
-            Values::Numbers { .. } => Err(broken("numbers in the place of texts")),
+            Values::Numbers { .. } | Values::Flags(_) | Values::Bits { .. } => {
+                Err(broken("numbers in the place of texts"))
+            }
         }
     }
 
@@ -250,6 +270,16 @@ impl Column {
             Values::Numbers { numbers, next } => {
                 *next += 1;
                 numbers.get(*next - 1).copied().ok_or_else(|| broken("a number is missing"))
+            }
+            Values::Flags(flags) => flags.next().map(i64::from),
+            Values::Bits { stream, byte, left } => {
+                if *left == 0 {
+                    stream.read_exact(std::slice::from_mut(byte))?;
+                    *left = u8::BITS;
+                }
+                let bit = *byte & 1;
+                (*byte, *left) = (*byte >> 1, *left - 1);
+                Ok(bit.into())
             }
             Values::Lengths { .. } => Err(broken("texts in the place of numbers")),
         }
