@@ -9,11 +9,10 @@ use super::edges::number;
 use super::hosts::folded;
 use super::{Export, ExportReport, What};
 use crate::Error;
-use crate::hosts::host_in;
 use crate::stretches::{captures_of, captures_selected, captures_telling, for_each_link};
 use std::collections::{BTreeMap, HashMap};
-use webstrata_layers::Links;
-use webstrata_layers::Uid;
+use webstrata_layers::record::key::host_of;
+use webstrata_layers::{Links, Uid};
 use webstrata_url::domain_of;
 
 /// The kind of an attribute.
@@ -144,7 +143,7 @@ fn write_pages(export: &Export<'_>, mut graph: impl Graph) -> Result<ExportRepor
     graph.begin(PAGES, nodes.len() as u64)?;
     export.urls("urls", false, |uid, url, _| {
         let Some(known) = nodes.get(&uid) else { return Ok(()) };
-        let host = host_in(url);
+        let host = host_of(url);
         let values = [
             host.map_or(Value::None, Value::Text),
             host.map_or(Value::None, |host| Value::Text(domain_of(host))),

@@ -72,12 +72,15 @@ pub(in crate::http) async fn neighbourhood(
     let (url, uid) = find(&pinned, url).await?;
     let found = pinned.neighbourhood(NeighbourhoodQuestion { centre: uid, is_wide, at, limit }, unit, fold).await?;
     let unit = found.grain;
-    let mut domains = Groups::default();
+    let (mut domains, mut url_of_directory) = (Groups::default(), String::new());
     for node in &found.nodes {
         domains.add(match unit {
             Grain::Page => host_of(&node.name).map_or("", domain_of),
-            // A directory begins with a host, and optionally a port.
-            Grain::Directory => domain_of(node.name.split(['/', ':']).next().unwrap_or_default()),
+            // The name of a directory is a URL without its scheme.
+            Grain::Directory => {
+                url_of_directory = format!("http://{}", node.name);
+                host_of(&url_of_directory).map_or("", domain_of)
+            }
             Grain::Host => domain_of(&node.name),
             Grain::Domain => &node.name,
         });
