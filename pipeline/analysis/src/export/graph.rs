@@ -12,7 +12,7 @@ use crate::Error;
 use crate::stretches::{captures_of, captures_selected, captures_telling, for_each_link};
 use std::collections::{BTreeMap, HashMap};
 use webstrata_layers::record::key::host_of;
-use webstrata_layers::{Links, Uid};
+use webstrata_layers::{Links, Uid, Window};
 use webstrata_url::domain_of;
 
 /// The kind of an attribute.
@@ -129,7 +129,9 @@ fn write_pages(export: &Export<'_>, mut graph: impl Graph) -> Result<ExportRepor
     export.pages("nodes", |page| {
         let captures = captures_selected(page, window);
         let times = &page.timestamps[captures.clone()];
-        if let (true, Some(&first), Some(&last)) = (page.captures().is_alive(window), times.first(), times.last()) {
+        // A page that only failed is no page of a window. Without a window, every URL is a node.
+        let is_node = window == Window::ALWAYS || page.captures().is_alive(window);
+        if let (true, Some(&first), Some(&last)) = (is_node, times.first(), times.last()) {
             let known = extend(&mut nodes, page.uid, (first, last));
             (known.captures, known.times) = (number(captures.len() as u64), Some((first, last)));
         }
