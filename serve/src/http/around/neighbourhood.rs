@@ -72,8 +72,9 @@ pub(in crate::http) async fn neighbourhood(
     let (url, uid) = find(&pinned, url).await?;
     let found = pinned.neighbourhood(NeighbourhoodQuestion { centre: uid, is_wide, at, limit }, unit, fold).await?;
     let unit = found.grain;
-    let (mut domains, mut url_of_directory) = (Groups::default(), String::new());
+    let mut domains = Groups::default();
     for node in &found.nodes {
+        let url_of_directory;
         domains.add(match unit {
             Grain::Page => host_of(&node.name).map_or("", domain_of),
             // The name of a directory is a URL without its scheme.
