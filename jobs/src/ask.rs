@@ -97,7 +97,7 @@ pub(crate) struct PartArgs {
     /// Only URLs of this host and its subdomains
     #[arg(long, value_name = "HOST", group = "part")]
     pub(crate) domain: Option<String>,
-    /// Only URLs that start with this URL, with any scheme and port
+    /// Only URLs that start with this URL, with any scheme, port and user info
     #[arg(long, value_name = "URL", group = "part")]
     pub(crate) prefix: Option<String>,
 }

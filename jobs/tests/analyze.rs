@@ -160,6 +160,30 @@ fn ctrl_c_leaves_nothing() {
     assert_eq!(fs::read_dir(place.0.path()).unwrap().count(), 1, "only the store is there");
 }
 
+/// `gone` and `missing` mean the same in the table by URL as in the printed numbers and in the table by host.
+#[test]
+fn columns_of_rot_add_up() {
+    let place = Place(tempfile::tempdir().unwrap());
+    let line =
+        |page: &str, time: &str, rest: &str| format!(r#"{{"url":"http://a.example/{page}","ts":"{time}",{rest}}}"#);
+    let [there, gone] = [r#""links":[]"#, r#""status":404"#];
+    let lines = [
+        line("there", "2008", there),
+        line("gone", "2008", there),
+        line("gone", "2009", gone),
+        line("never", "2008", gone),
+        line("nor", "2009", gone),
+    ];
+    fs::write(place.path("crawl.jsonl"), lines.join("\n")).unwrap();
+    let built = command(&["build", "--out"]).arg(place.path("store")).arg(place.path("crawl.jsonl")).output().unwrap();
+    assert!(built.status.success(), "{}", said(&built));
+    let output = place.analyze("rot", Some("rot.csv")).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let table = place.table("rot.csv");
+    let sum = |name: &str| table[name].iter().sum::<f64>();
+    assert_eq!((sum("gone"), sum("missing")), (1.0, 2.0), "{table:?}");
+}
+
 #[test]
 fn what_makes_no_sense_is_refused_with_a_reason() {
     let place = Place::new(10_000);

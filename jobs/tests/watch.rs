@@ -219,6 +219,39 @@ fn lines_say_what_has_come_and_gone() {
     assert_eq!(listed[1]["watch"]["standing"], json!({"kind": "top", "k": 1}));
 }
 
+/// A removal deletes the epochs before it, so a watch that did not run then gives the whole result, and goes on.
+#[test]
+fn a_watch_goes_on_after_a_removal() {
+    let dir = small();
+    let dir = dir.path();
+    let more = |name: &str, page: &str, link: &str| {
+        let line =
+            format!(r#"{{"url":"http://{page}.example/","ts":"20060215120000","links":["http://{link}.example/"]}}"#);
+        fs::write(dir.join(name), line).unwrap();
+    };
+    more("more.jsonl", "c", "b");
+    more("last.jsonl", "d", "b");
+    succeeds(dir, "watch {}/store newlinks --domain b.example --as alerts --once");
+    succeeds(dir, "watch {}/store degrees --out {}/tables --once");
+    succeeds(dir, "update {}/store {}/more.jsonl");
+    succeeds(dir, "remove {}/store --host a.example");
+    let removed = current(dir);
+    let output = run(dir, "watch {}/store alerts --once");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && said.contains("a removal deleted epoch 1, so the changes since then"), "{said}");
+    let whole = parsed(&String::from_utf8(output.stdout).unwrap());
+    let row = json!({"epoch": removed, "page": "http://c.example/", "link": "http://b.example/"});
+    assert_eq!(whole, [row, json!({"epoch": removed, "since": null, "rows": 1, "table": null})]);
+    assert_eq!(written(dir, "alerts"), Some(removed));
+    succeeds(dir, "watch {}/store degrees --once");
+    assert!(dir.join(format!("tables/degrees-{removed:06}.parquet")).exists());
+    succeeds(dir, "update {}/store {}/last.jsonl --no-merge");
+    let gained = parsed(&succeeds(dir, "watch {}/store alerts --once"));
+    let change =
+        json!({"epoch": removed + 1, "page": "http://d.example/", "link": "http://b.example/", "change": "gained"});
+    assert_eq!(gained[0], change);
+}
+
 #[test]
 fn a_result_that_outgrows_its_memory_ends_and_goes_on_with_more() {
     let dir = small();

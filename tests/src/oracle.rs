@@ -297,6 +297,13 @@ impl Oracle {
         counting.windows(2).filter(is_death).map(death).collect()
     }
 
+    /// The time and the status of the first failure of a page whose captures that count are all failures.
+    pub fn missing(&self, page: &str) -> Option<(Time, u16)> {
+        let counting = self.of(page).filter(|capture| Ending::Gone.counts(capture.status));
+        let counting: Vec<(Time, u16)> = counting.map(|capture| (capture.time, capture.status)).collect();
+        counting.first().filter(|_| counting.iter().all(|capture| capture.1 >= 400)).copied()
+    }
+
     /// The nodes of the graph that a question is about: pages that are there, and link targets.
     pub fn nodes(&self, when: When) -> BTreeSet<&str> {
         let urls = self.urls().into_iter();

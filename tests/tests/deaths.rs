@@ -12,7 +12,7 @@ use tonic::Request;
 use webstrata_codecs::CodecTag;
 use webstrata_layers::record::key::{host_of, host_prefix, key_of};
 use webstrata_layers::{
-    DeathSearch, DeathsAsked, Links, Order, RangeLength, Status, StillLinking, Uid, answer_of, format_digits,
+    DeathSearch, DeathsAsked, Links, Order, RangeLength, Reader, Status, StillLinking, Uid, answer_of, format_digits,
     parse_time,
 };
 use webstrata_serve::clerk::{ClerkOptions, Remote};
@@ -28,11 +28,12 @@ use webstrata_tests::stores::{cells_of, reader, store_with_removal};
 
 /// A death: page, time, status, last seen, returned; the number of pages that still link, the number of pages for which
 /// this is unknown, and the pages that link.
-type Row = (String, Time, u16, Time, Option<Time>, u64, u64, BTreeSet<String>);
+type Row = (String, Time, u16, Option<Time>, Option<Time>, u64, u64, BTreeSet<String>);
 
 struct Question {
     host: Option<String>,
     interval: (Time, Time),
+    missing: bool,
     still: bool,
     status: Option<u16>,
     order: Order,
@@ -41,14 +42,18 @@ struct Question {
 /// The window as of now.
 const NOW: When = When::AsOfBy(Time::MAX, Time::MAX, Ending::Gone);
 
-/// All deaths of the pages that a question is about.
+/// All deaths of the pages that a question is about, or all of these pages that were never there.
 fn all(oracle: &Oracle, question: &Question) -> Vec<Row> {
     let hosts = |url: &&&str| question.host.as_deref().is_none_or(|host| host_of(url) == Some(host));
     let mut rows = Vec::new();
     for page in oracle.urls().iter().filter(hosts) {
         let linking: BTreeSet<String> = oracle.in_links(page, NOW).into_iter().map(str::to_owned).collect();
         let unknown = oracle.unknown(page, true, NOW).len() as u64;
-        for (died, status, seen, returned) in oracle.deaths(page) {
+        let deaths = oracle.deaths(page).into_iter().map(|(died, status, seen, back)| (died, status, Some(seen), back));
+        let missing = oracle.missing(page).into_iter().map(|(failed, status)| (failed, status, None, None));
+        for (died, status, seen, returned) in
+            if question.missing { missing.collect() } else { deaths.collect::<Vec<_>>() }
+        {
             let count = linking.len() as u64;
             rows.push(((*page).to_owned(), died, status, seen, returned, count, unknown, linking.clone()));
         }
@@ -118,6 +123,7 @@ fn asked(links: &dyn Links, question: &Question, right: &[Row], years: &BTreeMap
     let mut rows = Vec::new();
     let mut asked = DeathsAsked {
         interval: question.interval,
+        missing: question.missing,
         still: question.still,
         status: question.status.and_then(Status::new),
         period: RangeLength::Year,
@@ -157,7 +163,8 @@ const WORDS: [(Order, &str, i32); 4] =
 
 async fn over_http(served: &Served, question: &Question, right: &[Row]) -> Vec<Row> {
     let (_, order, _) = WORDS.into_iter().find(|word| word.0 == question.order).unwrap();
-    let mut path = format!("/v1/deaths?order={order}&still={}&linkers=100", question.still);
+    let mut path =
+        format!("/v1/deaths?order={order}&still={}&missing={}&linkers=100", question.still, question.missing);
     let (from, to) = question.interval;
     if from > Time::MIN {
         path += &format!("&from={}&to={}", format_digits(from), format_digits(to));
@@ -177,7 +184,7 @@ async fn over_http(served: &Served, question: &Question, right: &[Row]) -> Vec<R
         let [status, linking, unknown] = ["status", "linking", "unknown"].map(|name| row[name].as_u64());
         let status = u16::try_from(status.unwrap()).unwrap();
         let page = row["page"].as_str().unwrap().to_owned();
-        (page, died.unwrap(), status, seen.unwrap(), returned, linking.unwrap(), unknown.unwrap_or(0), linkers)
+        (page, died.unwrap(), status, seen, returned, linking.unwrap(), unknown.unwrap_or(0), linkers)
     };
     served.all(&format!("{path}&limit=3"), "rows").await.0.iter().map(row).collect()
 }
@@ -191,6 +198,7 @@ async fn over_grpc(service: &LinksService, question: &Question) -> Vec<Row> {
         r#match: proto::Match::Host.into(),
         from: is_bounded.then_some(from),
         to: is_bounded.then_some(to),
+        missing: question.missing,
         still: question.still,
         status: question.status.unwrap_or(0).into(),
         order,
@@ -210,6 +218,28 @@ async fn over_grpc(service: &LinksService, question: &Question) -> Vec<Row> {
     first.rows.into_iter().chain(rest.rows).map(row).collect()
 }
 
+/// Names the first pages that link to each dead page, over HTTP and gRPC: the rows of a store are joined before the list
+/// is cut. Returns the number of lists that are cut.
+async fn few_linkers(served: &Served, service: &LinksService, layers: &Reader) -> usize {
+    let mut named = 0;
+    for most in [1, 2, 3] {
+        let answer = served.get(&format!("/v1/deaths?order=key&limit=0&linkers={most}")).await;
+        let request = proto::GetDeathsRequest { order: 3, linkers: most as u32, ..Default::default() };
+        let of_grpc = service.get_deaths(Request::new(request)).await.unwrap().into_inner().rows;
+        let of_http = answer["rows"].as_array().unwrap();
+        assert_eq!(of_http.len(), of_grpc.len());
+        for (row, of_grpc) in of_http.iter().zip(of_grpc) {
+            let page = layers.uid(row["page"].as_str().unwrap()).unwrap().unwrap();
+            let right = answer_of(layers, StillLinking::new(&[page], most)).unwrap().remove(0);
+            let names = layers.urls_of(&right.pages).unwrap();
+            let found: Vec<String> = serde_json::from_value(row["linkers"].clone()).unwrap();
+            assert_eq!((&found, &of_grpc.linkers), (&names, &names), "{most} names of {row}");
+            named += usize::from(right.linking > most as u64);
+        }
+    }
+    named
+}
+
 /// Builds a store. Every other store has captures with unknown links, and captures that several rows have.
 fn store_of(store: &Path, seed: u64) -> Oracle {
     if seed.is_multiple_of(2) {
@@ -224,7 +254,7 @@ fn store_of(store: &Path, seed: u64) -> Oracle {
 #[test]
 fn deaths_are_as_the_captures_tell() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let (mut rows, mut returned, mut linked, mut unknown) = (0, 0, 0, 0);
+    let (mut rows, mut returned, mut linked, mut unknown, mut missing, mut named) = (0, 0, 0, 0, 0, 0);
     for seed in 0..4 {
         let dir = tempfile::tempdir().unwrap();
         let store = dir.path().join("store");
@@ -243,6 +273,7 @@ fn deaths_are_as_the_captures_tell() {
             let question = Question {
                 host: (number > 8 && random.once_in(2)).then(|| random.pick(&hosts).clone()),
                 interval: bounds,
+                missing: number % 5 == 0,
                 still: random.once_in(3),
                 status: random.once_in(4).then(|| *random.pick(&[404, 410, 403])),
                 order: WORDS[number % 4].0,
@@ -276,9 +307,12 @@ fn deaths_are_as_the_captures_tell() {
             returned += right.iter().filter(|row| row.4.is_some()).count();
             linked += right.iter().filter(|row| row.5 > 0).count();
             unknown += right.iter().filter(|row| row.6 > 0).count();
+            missing += right.iter().filter(|row| row.3.is_none()).count();
         }
+        named += runtime.block_on(few_linkers(&served, &service, &layers));
     }
     assert!(rows > 300 && returned > 50 && linked > 100 && unknown > 20, "{rows}, {returned}, {linked}, {unknown}");
+    assert!(missing > 20 && named > 20, "{missing}, {named}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -385,7 +385,9 @@ fn check_drawings(seed: u64, store: &Path, oracle: &Oracle) {
     for window in windows(oracle, &mut Random(seed)) {
         let expected = edges(oracle, window);
         let mut nodes: BTreeSet<&str> = expected.keys().flat_map(|(page, link)| [*page, *link]).collect();
-        nodes.extend(oracle.urls().into_iter().filter(|page| oracle.is_alive(page, when(window))));
+        let is_captured = |page: &str| window == Window::ALWAYS && !oracle.captures(page).is_empty();
+        let pages = oracle.urls().into_iter();
+        nodes.extend(pages.filter(|page| oracle.is_alive(page, when(window)) || is_captured(page)));
         for format in [Format::Graphml, Format::Gexf] {
             let xml = text(&ExportOptions { format, window, ..options(store) });
             assert_eq!(xml.matches("<node ").count(), nodes.len(), "seed {seed}, {window:?}");

@@ -9,6 +9,7 @@ use std::fs;
 use std::path::Path;
 use webstrata_codecs::CodecTag;
 use webstrata_engine::Progress;
+use webstrata_layers::record::key::host_of;
 use webstrata_layers::{
     Direction, Links, PageLinks, Precision, RangeLength, Spelled, Uid, answer_of, captures_of_page, format_time,
     parse_time,
@@ -224,11 +225,8 @@ fn spellings_of_real_sites() {
         let layers = reader(&store);
         let cells = cells_of(&store, CodecTag::Strata);
         for (urlkey, uids) in pages(&layers) {
-            let (odd, plain): (Vec<Uid>, Vec<Uid>) = uids.iter().partition(|&&uid| {
-                let url = layers.url(uid).unwrap();
-                let authority = url.split("://").nth(1).unwrap().split('/').next().unwrap().to_owned();
-                authority.contains(['@', '[', '%'])
-            });
+            let (odd, plain): (Vec<Uid>, Vec<Uid>) =
+                uids.iter().partition(|&&uid| host_of(&layers.url(uid).unwrap()).unwrap().contains(['[', ',']));
             for links in [&layers as &dyn Links, &cells] {
                 for &uid in &plain {
                     let page = Spelled::new(&layers.url(uid).unwrap(), surt);

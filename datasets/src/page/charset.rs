@@ -136,7 +136,8 @@ fn guess(document: &[u8], url: &str) -> &'static Encoding {
     if std::str::from_utf8(document).is_ok() {
         return UTF_8;
     }
-    let host = url.split_once("://").map_or("", |(_, rest)| rest).split(['/', ':', '?', '#']).next().unwrap_or("");
+    let authority = url.split_once("://").map_or("", |(_, rest)| rest).split(['/', '?', '#']).next().unwrap_or("");
+    let host = authority.rsplit('@').next().unwrap_or("").split(':').next().unwrap_or("");
     let domain = host.rsplit('.').next().unwrap_or("").to_ascii_lowercase();
     let domain = Some(domain.as_bytes()).filter(|domain| !domain.is_empty() && domain.is_ascii());
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);

@@ -15,21 +15,27 @@ pub const SUFFIX_LIST: &str = "psl 2.1.247";
 /// assert_eq!(hosts.map(domain_of), ["example.co.uk", "127.0.0.1", "localhost"]);
 /// ```
 pub fn domain_of(host: &str) -> &str {
-    if host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok() {
-        return host;
-    }
-    psl::domain_str(host).unwrap_or(host)
+    if is_address(host) { host } else { psl::domain_str(host).unwrap_or(host) }
 }
 
-/// The name of a host with its labels in the other order, as web graphs write it. The reverse of the reverse is the
-/// name.
+/// Whether a host is an IPv4 or IPv6 address.
+fn is_address(host: &str) -> bool {
+    host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok()
+}
+
+/// The name of a host with its labels in the other order, as web graphs write it. An address stays as it is. The
+/// reverse of the reverse is the name.
 ///
 /// ```
 /// use webstrata_url::reversed;
 /// assert_eq!(reversed("www.example.com"), "com.example.www");
 /// assert_eq!(reversed("com.example.www"), "www.example.com");
+/// assert_eq!(reversed("192.0.2.7"), "192.0.2.7");
 /// ```
 pub fn reversed(name: &str) -> String {
+    if is_address(name) {
+        return name.to_owned();
+    }
     let mut labels = String::with_capacity(name.len());
     append_reversed(name, ".", &mut labels);
     labels

@@ -36,7 +36,7 @@ pub(crate) enum TargetArg {
     Exact,
     /// All spellings of its page (SURT)
     Surt,
-    /// URLs that start with it, with any scheme
+    /// URLs that start with it, with any scheme, port and user info
     Prefix,
     /// URLs of its host
     Host,

@@ -24,8 +24,9 @@ const PART: usize = 1000;
 const ABOUT: &str = "\
 A page dies at the first failure that ends it (4xx, but not 429) after a capture
 in which it was there. It has returned at the next capture in which it is there.
-A page that died twice has two rows. --linkers names pages that link to a dead
-page at their latest capture, as `links URL --in --at now` does.
+A page that died twice has two rows. --missing lists the pages that were never
+there instead: their captures are such failures. --linkers names pages that link
+to a dead page at their latest capture, as `links URL --in --at now` does.
 
 Rows:   when the page died, the status, the last capture before in which it was
         there, when it returned, how many pages link to it at their latest
@@ -39,6 +40,7 @@ Examples:
   webstrata deaths STORE --period year
   webstrata deaths STORE --domain example.org --from 2019 --to 2019
   webstrata deaths STORE --still --order most
+  webstrata deaths STORE --missing --order most
   webstrata deaths STORE --still --from 2019 --to 2019 --linkers 100 --format csv";
 
 /// Arguments of `deaths`.
@@ -58,6 +60,9 @@ pub(crate) struct DeathsArgs {
     /// Only deaths at or before this time
     #[arg(long, value_name = "T", value_parser = time_to, conflicts_with = "period")]
     pub(crate) to: Option<i64>,
+    /// List pages that only ever failed, with their first failures
+    #[arg(long)]
+    pub(crate) missing: bool,
     /// Only pages that are still gone
     #[arg(long, conflicts_with = "period")]
     pub(crate) still: bool,
@@ -118,6 +123,7 @@ pub(crate) fn run(args: &DeathsArgs, out: &mut dyn Write) -> anyhow::Result<Outc
     };
     let asked = DeathsAsked {
         interval,
+        missing: args.missing,
         still: args.still,
         status: args.status,
         period: args.period.map_or(RangeLength::Year, PeriodArg::length),
@@ -132,12 +138,14 @@ pub(crate) fn run(args: &DeathsArgs, out: &mut dyn Write) -> anyhow::Result<Outc
         print_rows(&*links, &found.rows, args, out)?;
     }
     if args.format == TableFormat::Text {
+        let noun = if args.missing { "missing page" } else { "death" };
         match (found.total, found.selected, found.rows.len() as u64) {
+            (0, ..) if args.missing => ask::note("each page of this selection was there at some time"),
             (0, ..) => ask::note("no page of this selection died"),
             _ if args.period.is_some() => {}
-            (total, 0, _) => ask::note(&format!("none of {} is among those asked for", counted(total, "death"))),
+            (total, 0, _) => ask::note(&format!("none of {} is among those asked for", counted(total, noun))),
             (_, selected, shown) if shown < selected => {
-                ask::note(&format!("{shown} of {} are shown; --limit 0 prints all", counted(selected, "death")));
+                ask::note(&format!("{shown} of {} are shown; --limit 0 prints all", counted(selected, noun)));
             }
             _ => {}
         }
@@ -224,15 +232,14 @@ impl<'a> Printer<'a> {
     fn row(&mut self, dead: &DeadPage, page: &str, linkers: &Linkers, names: &[String]) -> anyhow::Result<()> {
         let death = &dead.death;
         let Linkers { linking, unknown, .. } = linkers;
-        let (status, [died, seen]) = (death.status.code(), [death.died, death.seen].map(format_time));
-        let returned = death.returned.map(format_time);
+        let (status, died) = (death.status.code(), format_time(death.died));
+        let [seen, returned] = [death.seen, death.returned].map(|time| time.map(format_time).unwrap_or_default());
         match &mut self.format {
             Format::Text(table, _) => {
                 let day = |time: &str| time.chars().take(10).collect::<String>();
-                let returned = returned.as_deref().map(day).unwrap_or_default();
                 let sign = if *unknown > 0 { "?" } else { "" };
                 let linking = format!("{}{sign}", HumanCount(*linking));
-                table.row([day(&died), status.to_string(), day(&seen), returned, linking, page.to_owned()]);
+                table.row([day(&died), status.to_string(), day(&seen), day(&returned), linking, page.to_owned()]);
                 for name in names {
                     table.row([const { String::new() }; 5].into_iter().chain([format!("<- {name}")]));
                 }
@@ -243,7 +250,6 @@ impl<'a> Printer<'a> {
             }
             Format::Csv(csv) => {
                 let [status, linking, unknown] = [status.to_string(), linking.to_string(), unknown.to_string()];
-                let returned = returned.unwrap_or_default();
                 let record = [page, &died, &status, &seen, &returned, &linking, &unknown];
                 // A page without linking pages has a line, too.
                 let names = if names.is_empty() { &[String::new()] } else { names };

@@ -66,7 +66,8 @@ pub(crate) struct RemoveArgs {
     /// Remove the URLs of this host and its subdomains; repeat for more
     #[arg(long, value_name = "HOST")]
     pub(crate) domain: Vec<String>,
-    /// Remove the URLs that start with this URL, with any scheme and port; repeat for more
+    /// Remove the URLs that start with this URL, with any scheme, port and user info;
+    /// repeat for more
     #[arg(long, value_name = "URL")]
     pub(crate) prefix: Vec<String>,
     /// Only captures from this time on

@@ -172,7 +172,15 @@ pub(crate) fn run(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     let tables = registration.out.as_ref().map(|out| Tables::open(out, name, &registration.standing)).transpose()?;
     let mut writer =
         Writer { tables, standing: registration.standing.clone(), changeset: None, format: args.format.format, out };
+    let mut resumes = if let Start::After(known) = start { Some(known.epoch) } else { None };
     let ended = follow(&options, &progress, |event| -> anyhow::Result<()> {
+        if let (Event::Begin(Changeset { id, since: None }), Some(written)) = (&event, resumes.take()) {
+            ask::note(&format!(
+                "a removal deleted epoch {written}, so the changes since then are not known; the whole result of \
+                 epoch {} follows",
+                id.epoch
+            ));
+        }
         writer.write(&event)?;
         if let (Event::End { last: true, .. }, Some(changeset)) = (&event, writer.changeset) {
             registration.epoch = Some(changeset.id);

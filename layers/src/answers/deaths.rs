@@ -76,12 +76,12 @@ pub struct Row {
     pub page: String,
     /// Its UID.
     pub uid: Uid,
-    /// The failure that ended the page.
+    /// The failure that ended the page; the first failure of a page that was never there.
     pub died: Time,
     /// The status of that failure.
     pub status: u16,
-    /// The last capture before in which the page was there.
-    pub seen: Time,
+    /// The last capture before in which the page was there; null if it was never there.
+    pub seen: Option<Time>,
     /// The next capture in which it is there; null if there is none.
     pub returned: Option<Time>,
     /// Pages that link to it at their latest capture.
@@ -103,7 +103,7 @@ impl Row {
             uid: dead.page,
             died: Time(death.died),
             status: death.status.code(),
-            seen: Time(death.seen),
+            seen: death.seen.map(Time),
             returned: death.returned.map(Time),
             linking: linkers.linking,
             unknown: Some(linkers.unknown).filter(|unknown| *unknown > 0),

@@ -6,9 +6,9 @@
 //! ```
 //!
 //! [`mod@crate::record::capture::fate`] has the rule. A page may die several times, so a row is one death. The periods
-//! count all deaths of the given pages; statuses and rows count only selected deaths. Memory: the requested rows. Cost:
-//! linear in the captures of the pages with failures. With [`Order::Most`], also the number of pages that link to each
-//! selected page.
+//! count all deaths of the given pages; statuses and rows count only selected deaths. On request, the first failures of
+//! pages that were never there take the place of deaths. Memory: the requested rows. Cost: linear in the captures of
+//! the pages with failures. With [`Order::Most`], also the number of pages that link to each selected page.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -18,7 +18,7 @@ use super::backlinks::top::{Place, Top, rising};
 use super::unknown::Unknown;
 use super::{Ask, Direction, Facts, Given, Precision, Program, Question, Rest};
 use crate::record::capture::CaptureTime;
-use crate::record::capture::fate::{Death, deaths};
+use crate::record::capture::fate::{Death, deaths, missing};
 use crate::record::status::Status;
 use crate::record::time::{AsOf, RangeLength, Window};
 use crate::record::uid::Uid;
@@ -37,6 +37,8 @@ const LINKERS: Direction = Direction::In(Precision::Exact);
 pub struct DeathsAsked {
     /// Only deaths in this closed interval of seconds are selected.
     pub interval: (i64, i64),
+    /// The first failures of pages that were never there, in the place of deaths.
+    pub missing: bool,
     /// Only deaths of pages that have not returned.
     pub still: bool,
     /// Only deaths with this status.
@@ -62,12 +64,12 @@ pub struct Toll {
     pub gone: u64,
 }
 
-/// A page that died.
+/// A page that died, or was never there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeadPage {
     /// The page.
     pub page: Uid,
-    /// The death of the page.
+    /// The death of the page, or its first failure.
     pub death: Death,
 }
 
@@ -169,7 +171,8 @@ impl DeathSearch {
 
     /// Counts a page with its captures, in order of time.
     fn count(&mut self, page: Uid, captures: &[CaptureTime]) {
-        for death in deaths(captures.iter().copied()) {
+        let captures = captures.iter().copied();
+        for death in if self.asked.missing { missing(captures).into_iter().collect() } else { deaths(captures) } {
             self.total += 1;
             self.period(death.died).died += 1;
             if let Some(returned) = death.returned {

@@ -10,7 +10,7 @@ use crate::questions::{Ask, Direction, Facts, Given, Precision, Program, Questio
 use crate::record::backlink::Backlink;
 use crate::record::batch::Batch;
 use crate::record::capture::lifespan::{Spans, times_of};
-use crate::record::key::counted_host;
+use crate::record::key::host_of;
 use crate::record::time::Window;
 use crate::record::uid::{Uid, in_order};
 
@@ -130,9 +130,10 @@ fn hosts<L: Links + ?Sized>(links: &L, linking: &[(Uid, Backlink)]) -> Result<Ve
     let urls = links.urls_of(&linking.iter().map(|(page, _)| *page).collect::<Vec<_>>())?;
     let mut hosts: Vec<(String, u64)> = Vec::new();
     for url in &urls {
+        let host = host_of(url).unwrap_or_default();
         match hosts.last_mut() {
-            Some((known, pages)) if counted_host(url) == known => *pages += 1,
-            _ => hosts.push((counted_host(url).to_owned(), 1)),
+            Some((known, pages)) if host == known => *pages += 1,
+            _ => hosts.push((host.to_owned(), 1)),
         }
     }
     Ok(hosts)

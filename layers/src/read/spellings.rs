@@ -9,8 +9,8 @@
 //! The order of URL keys ([`crate::record::key`]) differs from the order of urlkeys. All spellings are below the host
 //! of the urlkey, with and without `www`. Below a host, they have the same path, except for case and escapes. A search
 //! therefore goes through the keys of a host. If a key differs from the path, the search skips all keys that differ in
-//! the same way ([`Spelled::search`]). URLs with a user name, and URLs with a host in brackets, are found by their own
-//! spelling only.
+//! the same way ([`Spelled::search`]). URLs with an IPv6 address or with a comma in the host are found by their own
+//! spelling only, because the urlkey does not tell their host.
 //!
 //! Cost: some look-ups of keys for each letter of the path and each host. With arguments, also the URLs that begin with
 //! the same argument.

@@ -8,20 +8,26 @@
 //! https://www.example.com/a?b        com,example,www,)/a?b 0x02
 //! http://www.example.com:8080/a?b    com,example,www,)/a?b 0x04 8080 0x01
 //! http://192.0.2.7/                  192,0,2,7,)/ 0x01            IPv4: as written, so that a network lies together
-//! ftp://example.com/, http://u@h/    ! and the URL and 0x03       everything unusual
+//! http://u:p@example.com:81/a        com,example,)/a 0x04 81 0x04 http://u:p@ 0x03
+//! https://a,b.example.com/           com,example,a@2cb,)/ 0x04 0x04 https:// 0x03
+//! ftp://example.com/, example.com    ! and the text and 0x03      no http or https URL
 //! ```
 //!
 //! The usual form is for http and https URLs with a host of the characters `a-z 0-9 - _ .`, with digits as the port, if
-//! there is a port, and with a path that starts with `/`. Other texts get the unusual form: user info, other schemes,
-//! IPv6, other characters in the host, text that is not a URL at all. In the unusual form, a byte up to 0x04 becomes
-//! 0x04 and the byte plus 0x10.
+//! there is a port, and with a path that starts with `/`. The odd form is for URLs with user info, and for URLs with a
+//! host that has any of the other bytes that the URL standard allows, for example an IPv6 address. `@` and two digits
+//! stand for such a byte, and the part of the URL before the host comes last. Other texts have a key that begins with
+//! `!`, in which a byte up to 0x04 becomes 0x04 and the byte plus 0x10. Stores have no such texts.
+//!
+//! [`host_of`] is the host that a URL counts for, in every question, removal, analysis and export: the host of the URL
+//! standard.
 //!
 //! Invariants for any text: the key is injective, and [`url_of_key`] is its inverse. No key is a prefix of another key,
 //! because a key ends at its first byte 0x01, 0x02 or 0x03. Invariants for serialised URLs, which have no byte below
 //! 0x21: all URLs of a host are one interval (prefix `com,example,)`). All URLs of a domain are one interval, too
 //! (prefix `com,example,`, which `com,example-foo,` does not begin with). A host comes before its subdomains. The forms
-//! of one page (http, https, ports) are neighbours, because the bytes after a path sort below every byte of a longer
-//! path.
+//! of one page (http, https, ports, user info) are neighbours, because the bytes after a path sort below every byte of
+//! a longer path.
 //!
 //! Source: Sort-friendly URI Reordering Transform (SURT) of the web archives. Unlike SURT, keys never merge URLs.
 
@@ -31,12 +37,16 @@ pub(crate) mod matching;
 const HTTP: u8 = 0x01;
 /// Ends the key of an https URL.
 const HTTPS: u8 = 0x02;
-/// Ends the key of an unusual URL.
-const UNUSUAL: u8 = 0x03;
-/// Comes before the port. In unusual keys, comes before a byte that is moved.
+/// Ends the key of an odd URL, and of a text that is no http or https URL.
+const ODD: u8 = 0x03;
+/// Comes before the port, and before the part of an odd URL that comes before its host. In keys that begin with `!`,
+/// comes before a byte that is moved.
 const MARK: u8 = 0x04;
-/// Added to a byte after [`MARK`] in unusual keys.
+/// Added to a byte after [`MARK`] in keys that begin with `!`.
 const MOVED: u8 = 0x10;
+/// Comes before the two hexadecimal digits of a byte of an odd host. No host has `@`, and `@` sorts above `)`, so that a
+/// host comes before its subdomains.
+const ESCAPE: u8 = b'@';
 
 /// Writes the key of a URL to `out`, which is cleared first.
 ///
@@ -56,9 +66,10 @@ const MOVED: u8 = 0x10;
 pub fn key(url: &str, out: &mut Vec<u8>) {
     out.clear();
     let Some(components) = Components::of(url) else {
-        return unusual(url, out);
+        return no_url(url, out);
     };
     out.reserve(url.len() + 3);
+    let is_odd = components.end == ODD;
     let mut labels = components.host.as_bytes();
     if is_ipv4(components.host, '.') {
         out.extend(labels.iter().map(|&byte| if byte == b'.' { b',' } else { byte }));
@@ -66,12 +77,10 @@ pub fn key(url: &str, out: &mut Vec<u8>) {
     } else {
         // The standard library's search from the right is slower for texts as short as labels.
         while let Some(dot) = labels.iter().rposition(|&byte| byte == b'.') {
-            out.extend_from_slice(&labels[dot + 1..]);
-            out.push(b',');
+            push_label(&labels[dot + 1..], is_odd, out);
             labels = &labels[..dot];
         }
-        out.extend_from_slice(labels);
-        out.push(b',');
+        push_label(labels, is_odd, out);
     }
     out.push(b')');
     out.extend_from_slice(components.path.as_bytes());
@@ -79,13 +88,18 @@ pub fn key(url: &str, out: &mut Vec<u8>) {
         out.push(MARK);
         out.extend_from_slice(port.as_bytes());
     }
+    if is_odd {
+        let before = &url[..url.len() - components.from_host.len()];
+        out.extend_from_slice(if components.port.is_none() { &[MARK, MARK] } else { &[MARK] });
+        out.extend_from_slice(before.as_bytes());
+    }
     out.push(components.end);
 }
 
 /// The URL of a key; `None` if the bytes are not the key of any text.
 pub fn url_of_key(key: &[u8]) -> Option<String> {
     let url = match key {
-        [b'!', text @ .., UNUSUAL] => {
+        [b'!', text @ .., ODD] => {
             let mut url = Vec::with_capacity(text.len());
             let mut bytes = text.iter();
             while let Some(&byte) = bytes.next() {
@@ -93,23 +107,32 @@ pub fn url_of_key(key: &[u8]) -> Option<String> {
             }
             String::from_utf8(url).ok()?
         }
-        [text @ .., end @ (HTTP | HTTPS)] => {
+        [text @ .., end @ (HTTP | HTTPS | ODD)] => {
             let text = std::str::from_utf8(text).ok()?;
-            let (labels, path) = text.split_once(",)")?;
+            let (labels, rest) = text.split_once(",)")?;
+            let mut parts = rest.splitn(3, char::from(MARK));
+            let (path, port) = (parts.next()?, parts.next().unwrap_or_default());
+            let before = match *end {
+                HTTP => "http://",
+                HTTPS => "https://",
+                _ => parts.next()?,
+            };
             let mut url = String::with_capacity(key.len() + 8);
-            url.push_str(if *end == HTTP { "http://" } else { "https://" });
+            url.push_str(before);
             if is_ipv4(labels, ',') {
                 url.extend(labels.chars().map(|letter| if letter == ',' { '.' } else { letter }));
             } else {
                 for (at, label) in labels.rsplit(',').enumerate() {
                     url.push_str(if at > 0 { "." } else { "" });
-                    url.push_str(label);
+                    let mut pieces = label.split(char::from(ESCAPE));
+                    url.push_str(pieces.next()?);
+                    for piece in pieces {
+                        url.push(char::from(u8::from_str_radix(piece.get(..2)?, 16).ok()?));
+                        url.push_str(&piece[2..]);
+                    }
                 }
             }
-            match path.split_once(char::from(MARK)) {
-                Some((path, port)) => url.extend([":", port, path]),
-                None => url.push_str(path),
-            }
+            url.extend([if port.is_empty() { "" } else { ":" }, port, path]);
             url
         }
         _ => return None,
@@ -119,42 +142,47 @@ pub fn url_of_key(key: &[u8]) -> Option<String> {
     (again == key).then_some(url)
 }
 
-/// The common beginning of the keys of all URLs that begin with this URL, with any scheme and port (both are at the end
-/// of a key).
+/// The common beginning of the keys of all URLs that begin with this URL, with any scheme, port and user info (all are
+/// at the end of a key).
 pub fn url_prefix(url: &str) -> Vec<u8> {
     let mut out = key_of(url);
     out.pop();
-    let digits = out.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
-    if out.len() > digits && out[out.len() - digits - 1] == MARK {
-        out.truncate(out.len() - digits - 1);
+    if out.first() != Some(&b'!') {
+        out.truncate(out.iter().position(|&byte| byte == MARK).unwrap_or(out.len()));
     }
     out
 }
 
-/// The host of a URL, or of the beginning of a URL. `None` if there is no host, or if the URL has user info.
+/// The host of an http or https URL, by the URL standard: without user info and port, and with its brackets if it is an
+/// IPv6 address. `None` for any other text.
+///
+/// ```
+/// use webstrata_layers::record::key::host_of;
+///
+/// assert_eq!(host_of("http://user:word@www.example.org:8080/a"), Some("www.example.org"));
+/// assert_eq!(host_of("https://[::1]/"), Some("[::1]"));
+/// assert_eq!(host_of("mailto:someone@example.org"), None);
+/// ```
 pub fn host_of(url: &str) -> Option<&str> {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let port = authority.rfind(':').filter(|_| !authority.ends_with(']')).unwrap_or(authority.len());
-    Some(&authority[..port]).filter(|host| !host.is_empty() && !authority.contains('@'))
+    Components::of(url).map(|components| components.host)
 }
 
-/// The common beginning of the keys of all URLs of a host; `None` for a host without usual keys.
+/// An http or https URL from its host on: without scheme and user info.
+pub fn from_host(url: &str) -> Option<&str> {
+    Components::of(url).map(|components| components.from_host)
+}
+
+/// The common beginning of the keys of all URLs of a host, by its name from [`host_of`]; `None` for a text that is not
+/// the name of a host.
 pub fn host_prefix(host: &str) -> Option<Vec<u8>> {
-    let mut out = key_of(&format!("http://{host}/"));
-    let is_host = out[0] != b'!' && out.ends_with(&[b')', b'/', HTTP]) && !host.contains(['/', ':', '?']);
-    out.truncate(out.len() - 2);
+    let url = format!("http://{host}/");
+    let is_host = Components::of(&url).is_some_and(|components| components.host == host && components.path == "/");
+    let mut out = key_of(&url);
+    out.truncate(out.iter().position(|&byte| byte == b')')? + 1);
     is_host.then_some(out)
 }
 
-/// The name of the host that a URL counts for; empty if there is none. A URL with an unusual key, for example of ftp,
-/// counts for no host, since its key is not among the keys of the host.
-pub fn counted_host(url: &str) -> &str {
-    Components::of(url).map_or("", |components| components.host)
-}
-
-/// The common beginning of the keys of all URLs that count for a host, by its name from [`counted_host`]. Only unusual
-/// keys begin with "!".
+/// As [`host_prefix`]; for the empty name, the beginning of the keys of all texts that have no host.
 pub fn counted_prefix(host: &str) -> Vec<u8> {
     host_prefix(host).unwrap_or_else(|| b"!".to_vec())
 }
@@ -182,11 +210,13 @@ pub fn key_of(url: &str) -> Vec<u8> {
     out
 }
 
-/// The components of a usual URL.
+/// The components of an http or https URL.
 struct Components<'a> {
     host: &'a str,
     port: Option<&'a str>,
     path: &'a str,
+    /// The URL without scheme and user info.
+    from_host: &'a str,
     end: u8,
 }
 
@@ -197,6 +227,11 @@ impl<'a> Components<'a> {
             None => (url.strip_prefix("https://")?, HTTPS),
         };
         let (host, after) = rest.split_at(rest.bytes().position(|byte| !IN_HOST[usize::from(byte)])?);
+        Self::whole(host, after, rest, end).or_else(|| Self::odd(rest))
+    }
+
+    /// The components of a URL that continues with `after` after its host.
+    fn whole(host: &'a str, after: &'a str, from_host: &'a str, end: u8) -> Option<Self> {
         let (port, path) = match after.strip_prefix(':') {
             None => (None, after),
             Some(after) => {
@@ -206,8 +241,27 @@ impl<'a> Components<'a> {
         };
         // The least byte, without a branch for each.
         let least = path.bytes().fold(u8::MAX, u8::min);
-        let usual = !host.is_empty() && port != Some("") && path.starts_with('/') && least > MARK;
-        usual.then_some(Self { host, port, path, end })
+        let is_whole = !host.is_empty() && port != Some("") && path.starts_with('/') && least > MARK;
+        is_whole.then_some(Self { host, port, path, from_host, end })
+    }
+
+    /// The components of a URL with user info or an odd host, without its scheme.
+    #[cold]
+    fn odd(rest: &'a str) -> Option<Self> {
+        let authority = &rest[..rest.find(['/', '?', '#', '\\'])?];
+        let user = authority.rfind('@').map_or(0, |at| at + 1);
+        if authority.bytes().any(|byte| byte <= MARK) {
+            return None;
+        }
+        let from_host = &rest[user..];
+        let end = match from_host.strip_prefix('[') {
+            Some(inside) => inside.find(|letter: char| !matches!(letter, 'a'..='f' | '0'..='9' | ':' | '.'))? + 1,
+            None => from_host.bytes().position(|byte| !(IN_HOST[usize::from(byte)] || ALLOWED.contains(&byte)))?,
+        };
+        let end = end + usize::from(from_host.starts_with('[') && from_host[end..].starts_with(']'));
+        let (host, after) = from_host.split_at(end);
+        let is_closed = host.starts_with('[') == host.ends_with(']') && host != "[]";
+        Self::whole(host, after, from_host, ODD).filter(|_| is_closed)
     }
 }
 
@@ -223,6 +277,24 @@ const IN_HOST: [bool; 256] = {
         byte += 1;
     }
 };
+
+/// The other bytes that the URL standard allows in the host of an http or https URL.
+const ALLOWED: &[u8] = b"!\"$&'()*+,;=`{}~";
+
+/// Appends a label of a host.
+fn push_label(label: &[u8], is_odd: bool, out: &mut Vec<u8>) {
+    if is_odd {
+        for &byte in label {
+            match IN_HOST[usize::from(byte)] {
+                true => out.push(byte),
+                false => out.extend_from_slice(format!("@{byte:02x}").as_bytes()),
+            }
+        }
+    } else {
+        out.extend_from_slice(label);
+    }
+    out.push(b',');
+}
 
 /// Bytes as lower-case hexadecimal digits.
 pub(crate) fn to_hex(bytes: &[u8]) -> String {
@@ -245,7 +317,8 @@ fn is_ipv4(labels: &str, separator: char) -> bool {
     labels.split(separator).count() == 4 && labels.split(separator).all(is_number)
 }
 
-fn unusual(url: &str, out: &mut Vec<u8>) {
+/// Writes the key of a text that is no http or https URL.
+fn no_url(url: &str, out: &mut Vec<u8>) {
     out.reserve(url.len() + 2);
     out.push(b'!');
     for byte in url.bytes() {
@@ -255,7 +328,7 @@ fn unusual(url: &str, out: &mut Vec<u8>) {
             out.push(byte);
         }
     }
-    out.push(UNUSUAL);
+    out.push(ODD);
 }
 
 #[cfg(test)]
@@ -266,16 +339,24 @@ mod tests {
     /// URLs in the order of their keys.
     const ORDERED: &[&str] = &[
         "ftp://example.com/",
-        "http://[::1]/",
-        "http://a,b.com/",
-        "http://user@example.com/",
+        "http://example.org",
         "mailto:a@example.com",
         "http://192.0.2.7/",
         "http://192.0.2.7/a",
+        "https://u@192.0.2.7:81/b",
         "http://192.0.2.8/",
+        "http://[::1]/",
+        "http://[::1]/a",
+        "http://[::2]/",
+        "http://a,b.com/",
+        "https://a,b.com:81/",
+        "http://www.a,b.com/",
         "http://example.com/",
         "https://example.com/",
+        "http://user@example.com/",
+        "https://user:word@example.com/",
         "http://example.com:8080/",
+        "http://user@example.com:8080/",
         "https://example.com:8443/",
         "http://example.com/!x",
         "http://example.com/a",
@@ -283,6 +364,8 @@ mod tests {
         "http://example.com:81/a",
         "http://example.com/a/",
         "http://example.com/a?b",
+        "http://user@example.com/b",
+        "http://!.example.com/",
         "http://www.example.com/",
         "http://a.www.example.com/",
         "http://example-foo.com/",
@@ -291,41 +374,44 @@ mod tests {
     ];
 
     #[test]
-    fn hosts_are_found_in_urls() {
+    fn a_url_counts_for_the_host_of_the_standard() {
         let hosts = [
-            ("http://example.com", Some("example.com")),
-            ("https://example.com:81/a:b@c", Some("example.com")),
-            ("example.com?a/b", Some("example.com")),
-            ("http://[::1]:80/", Some("[::1]")),
-            ("http://[::1]/", Some("[::1]")),
-            ("http://user:word@example.com/", None),
-            ("mailto:a@example.com", None),
-            ("http:///a", None),
-            ("", None),
+            ("http://example.com/a", "example.com"),
+            ("https://example.com:81/a:b@c", "example.com"),
+            ("http://www.example.com/", "www.example.com"),
+            ("http://[::1]:80/", "[::1]"),
+            ("http://u@[2001:db8::7]/", "[2001:db8::7]"),
+            ("http://192.0.2.7/", "192.0.2.7"),
+            ("http://user:word@example.com/", "example.com"),
+            ("http://:word@example.com:81/@", "example.com"),
+            ("http://example.com@example.org/", "example.org"),
+            ("http://!\"$&'()*+,-.0_`a{}~;=/", "!\"$&'()*+,-.0_`a{}~;="),
+            ("http://a,b.example/", "a,b.example"),
+            ("http://a.b,example/", "a.b,example"),
+            ("http://-/", "-"),
+            ("http://.a..b./", ".a..b."),
+            ("mailto:a@example.com", ""),
+            ("ftp://example.com/a", ""),
+            ("http://example.com", ""),
+            ("http://example.com?a/b", ""),
+            ("http://u?@example.com/", ""),
+            ("http://u\u{1}@example.com/", ""),
+            ("http://user@/", ""),
+            ("http://a%20b/", ""),
+            ("http://A/", ""),
+            ("http://[::1/", ""),
+            ("http://[]/", ""),
+            ("http://::1]/", ""),
+            ("http:///a", ""),
+            ("", ""),
         ];
-        hosts.into_iter().for_each(|(url, host)| assert_eq!(host_of(url), host, "{url}"));
-    }
-
-    #[test]
-    fn a_url_counts_for_one_host() {
-        let urls = [
-            "http://example.com/a",
-            "https://example.com:81/b?c",
-            "http://www.example.com/",
-            "http://[::1]:80/",
-            "http://192.0.2.7/",
-            "http://user@example.com/",
-            "http://-/",
-            "mailto:a@example.com",
-            "",
-            "ftp://example.com/a",
-            "http://example.com",
-        ];
-        assert_eq!(urls.map(counted_host)[..3], ["example.com", "example.com", "www.example.com"]);
-        assert_eq!(urls.map(counted_host)[5..], ["", "-", "", "", "", ""]);
-        for (one, other) in urls.iter().flat_map(|one| urls.map(|other| (one, other))) {
-            let is_counted = key_of(one).starts_with(&counted_prefix(counted_host(other)));
-            assert_eq!(is_counted, counted_host(one) == counted_host(other), "{one} {other}");
+        for (url, host) in hosts {
+            assert_eq!(host_of(url).unwrap_or_default(), host, "{url}");
+            let rest = from_host(url).unwrap_or_default();
+            assert!(rest.starts_with(host) && url.ends_with(rest), "{url} {rest}");
+        }
+        for ((one, host), (other, own)) in hosts.iter().flat_map(|one| hosts.iter().map(move |other| (one, other))) {
+            assert_eq!(key_of(one).starts_with(&counted_prefix(own)), host == own, "{one} {other}");
         }
     }
 
@@ -337,15 +423,17 @@ mod tests {
             "http://www.example.com/a/",
             "http://example.community/a/",
             "http://192.0.2.7/",
-            "http://user@example.com/a",
+            "http://user@example.com/a/",
+            "http://a,b.example.com/a",
         ];
-        let begins = |prefix: &[u8]| urls.map(|url| key_of(url).starts_with(prefix));
-        assert_eq!(begins(&host_prefix("example.com").unwrap()), [true, true, false, false, false, false]);
-        assert_eq!(begins(&domain_prefix("example.com").unwrap()), [true, true, true, false, false, false]);
-        assert_eq!(begins(&url_prefix("https://example.com:1/a/")), [true, true, false, false, false, false]);
-        assert_eq!(begins(&host_prefix("192.0.2.7").unwrap()), [false, false, false, false, true, false]);
-        assert_eq!(begins(&url_prefix("http://user@example.com/")), [false, false, false, false, false, true]);
-        for host in ["user@example.com", "example.com/a", "example.com:80", ""] {
+        let begins = |prefix: &[u8]| urls.map(|url| u8::from(key_of(url).starts_with(prefix)));
+        assert_eq!(begins(&host_prefix("example.com").unwrap()), [1, 1, 0, 0, 0, 1, 0]);
+        assert_eq!(begins(&domain_prefix("example.com").unwrap()), [1, 1, 1, 0, 0, 1, 1]);
+        assert_eq!(begins(&url_prefix("https://example.com:1/a/")), [1, 1, 0, 0, 0, 1, 0]);
+        assert_eq!(begins(&host_prefix("192.0.2.7").unwrap()), [0, 0, 0, 0, 1, 0, 0]);
+        assert_eq!(begins(&url_prefix("http://other:word@example.com:1/")), [1, 1, 0, 0, 0, 1, 0]);
+        assert_eq!(begins(&url_prefix("http://a,b.example.com/")), [0, 0, 0, 0, 0, 0, 1]);
+        for host in ["user@example.com", "example.com/a", "example.com:80", "::1", "[::1]:80", "a%b", "A", ""] {
             assert_eq!(host_prefix(host), None, "{host}");
         }
     }
@@ -358,6 +446,8 @@ mod tests {
         assert!(key_of("http://example.com/a").starts_with(b"com,example,)/a"));
         assert!(!key_of("http://example-foo.com/").starts_with(b"com,example,"));
         assert_eq!(key_of("https://www.example.com:8443/a?b"), b"com,example,www,)/a?b\x048443\x02");
+        assert_eq!(key_of("http://u:p@example.com:81/a"), b"com,example,)/a\x0481\x04http://u:p@\x03");
+        assert_eq!(key_of("https://a,b.example.com/"), b"com,example,a@2cb,)/\x04\x04https://\x03");
     }
 
     #[test]
@@ -392,6 +482,15 @@ mod tests {
             "http://x/é)",
             "http://x/),)",
             "http://x:80/",
+            "http://@x/",
+            "http://:@x/",
+            "http://u:p@x",
+            "http://u@v@x:1/",
+            "http://1,2,3,4/",
+            "http://u@1.2.3.4/",
+            "http://a,)b/",
+            "http://[::1]x/",
+            "http://x@2c/",
         ];
         for url in ORDERED.iter().chain(&odd) {
             assert_eq!(url_of_key(&key_of(url)).as_deref(), Some(*url));
@@ -413,6 +512,14 @@ mod tests {
             b"com,)/\x04\x01",
             b"com,)/\x0480\x04\x01",
             b"com,)/\xff\x02",
+            b"com,)/\x03",
+            b"com,)/\x04\x03",
+            b"com,)/\x04\x04http://\x03",
+            b"com,)/\x04\x04ftp://u@\x03",
+            b"a@2Cb,)/\x04\x04http://\x03",
+            b"a@2,)/\x04\x04http://\x03",
+            b"a@61,)/\x04\x04http://u@\x03",
+            b"a@2cb,)/\x01",
         ];
         for key in broken {
             assert_eq!(url_of_key(key), None, "{key:?}");
@@ -424,6 +531,7 @@ mod tests {
             "(http|https)://([a-z0-9_-]{1,3}\\.){0,3}[a-z]{1,3}(:[0-9]{1,3})?/[!-~]{0,6}",
             "(http|https)://[0-9]{1,3}(\\.[0-9]{1,3}){2,4}/[a-c]{0,2}",
             "(http|https|ftp)://[ -~]{0,8}/?[\\x00-\\x20é]{0,4}",
+            "(http|https)://([a:]{0,2}@)?\\[?[a-b0-1.,)!:;@]{0,5}\\]?(:[0-9]{1,2})?/[!-~]{0,3}",
             any::<String>(),
         ]
     }

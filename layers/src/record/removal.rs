@@ -37,7 +37,7 @@ pub enum Selection {
     Host(String),
     /// The URLs of this host and its subdomains.
     Domain(String),
-    /// The URLs that begin with this URL, with any scheme and port.
+    /// The URLs that begin with this URL, with any scheme, port and user info.
     Prefix(String),
 }
 
@@ -385,7 +385,8 @@ mod tests {
     }
 
     fn selection() -> impl Strategy<Value = Selection> {
-        let host = prop_oneof![Just("a.example"), Just("b.a.example"), Just("example"), Just("ab.example")];
+        let host =
+            prop_oneof![Just("a.example"), Just("b.a.example"), Just("example"), Just("[::1]"), Just("a,b.example")];
         (host, 0u8..4, prop_oneof![Just(""), Just("x"), Just("x/y"), Just("xy")]).prop_map(|(host, kind, path)| {
             match kind {
                 0 => Selection::Url(format!("http://{host}/{path}")),
@@ -401,12 +402,13 @@ mod tests {
         #[test]
         fn rules_are_found_among_others(
             selections in proptest::collection::vec(selection(), 0..12),
-            host in prop_oneof![Just("a.example"), Just("c.b.a.example"), Just("b.a.example"), Just("ab.example")],
+            host in prop_oneof![Just("a.example"), Just("c.b.a.example"), Just("a,b.example"), Just("[::1]")],
+            user in prop_oneof![Just(""), Just("u@"), Just("u:w@")],
             path in "[xy/),]{0,4}",
             scheme in prop_oneof![Just("http"), Just("https"), Just("ftp")],
         ) {
             let rules = Removals::new(ROOT, selections.iter().cloned().map(rule));
-            let url_key = key_of(&format!("{scheme}://{host}/{path}"));
+            let url_key = key_of(&format!("{scheme}://{user}{host}/{path}"));
             let shown = |rule: &RemovalRule| (rule.select, rule.name.clone());
             let mut found: Vec<_> = rules.of(&url_key).into_iter().map(shown).collect();
             found.sort();
@@ -419,6 +421,24 @@ mod tests {
             expected.sort();
             prop_assert_eq!(found, expected);
         }
+    }
+
+    #[test]
+    fn a_rule_for_a_host_selects_its_urls_with_user_info_and_odd_names() {
+        let selects = |select: Selection, url: &str| !Removals::new(ROOT, [rule(select)]).of(&key_of(url)).is_empty();
+        let of = |text: &str, url: &str| {
+            let [host, domain] =
+                [Selection::Host, Selection::Domain].map(|select| selects(select(text.to_owned()), url));
+            let prefix = Selection::Prefix(format!("https://{text}:81/"));
+            (host, domain, selects(prefix, url))
+        };
+        assert_eq!(of("auth.example", "http://u:p@auth.example/secret"), (true, true, true));
+        assert_eq!(of("auth.example", "http://u:p@www.auth.example/secret"), (false, true, false));
+        assert_eq!(of("auth.example", "http://auth.example@other.example/"), (false, false, false));
+        assert_eq!(of("[::1]", "https://u@[::1]:8080/a"), (true, true, true));
+        assert_eq!(of("a,b.example", "http://a,b.example/a"), (true, true, true));
+        assert_eq!(of("b.example", "http://a,b.example/a"), (false, false, false));
+        assert_eq!(of("b.example", "http://a!.b.example/a"), (false, true, false));
     }
 
     #[test]

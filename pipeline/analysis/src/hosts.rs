@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 use webstrata_engine::Job;
-use webstrata_layers::record::key::host_of;
+use webstrata_layers::record::key::{from_host, host_of};
 use webstrata_layers::{Links, Reader, Uid};
 use webstrata_url::domain_of;
 
@@ -46,7 +46,7 @@ pub struct FoldError(String);
 impl Fold {
     /// Returns the name of the group of a URL. A URL without a host belongs to its scheme, such as `urn:`.
     pub fn name_of(self, url: &str) -> Cow<'_, str> {
-        let Some(host) = host_in(url) else {
+        let Some(host) = host_of(url) else {
             let scheme = url.find(':').map_or(url.len(), |at| at + 1);
             return url[..scheme].into();
         };
@@ -54,8 +54,7 @@ impl Fold {
             Fold::Host => host.into(),
             Fold::Domain => domain_of(host).into(),
             Fold::Prefix(directories) => {
-                let path = url.split_once("://").map_or("", |(_, rest)| rest);
-                let path = path.split(['?', '#']).next().unwrap_or_default();
+                let path = from_host(url).and_then(|rest| rest.split('?').next()).unwrap_or_default();
                 let ends = path.match_indices('/').map(|(at, _)| at);
                 // The first slash ends the host. The text after the last slash is not a directory.
                 let cut = ends.take(directories + 1).last().map_or("", |end| &path[..end]);
@@ -64,13 +63,6 @@ impl Fold {
             }
         }
     }
-}
-
-/// Returns the host of a whole URL, without user and port; `None` if the URL has no host, such as `urn:isbn:1`.
-pub(crate) fn host_in(url: &str) -> Option<&str> {
-    let (_, rest) = url.split_once("://")?;
-    let authority = rest.split(['/', '?', '#']).next()?;
-    host_of(authority.rsplit_once('@').map_or(authority, |(_, host)| host))
 }
 
 impl FromStr for Fold {
@@ -190,6 +182,7 @@ mod tests {
             ("http://localhost/a", "localhost", "localhost", "localhost/"),
             ("http://[::1]/a/", "[::1]", "[::1]", "[::1]/a/"),
             ("http://me:x@www.example.org/a/", "www.example.org", "example.org", "www.example.org/a/"),
+            ("http://a,b.example.org:81/a/", "a,b.example.org", "example.org", "a,b.example.org/a/"),
             ("urn:isbn:1", "urn:", "urn:", "urn:"),
             ("file:///a/b", "file:", "file:", "file:"),
         ];

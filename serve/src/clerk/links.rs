@@ -75,8 +75,7 @@ impl Pinned {
             Direction::Out => {
                 let mut links = self.out_links(&[(uid, window)]).await?.into_values();
                 links.drain(..links.partition_point(|&link| link < first));
-                let next = links.get(links_max).copied();
-                links.truncate(links_max);
+                let next = cut_to(links_max, &mut links);
                 Ok((links, next))
             }
             Direction::In(precision) => {
@@ -335,7 +334,8 @@ impl Pinned {
         let mut lists = self.ask_links(items, &split, direction, cut).await?;
         // After the end of the first list that was cut, the union of the lists is incomplete.
         let is_cut = |list: &&Lists| links_max > 0 && list.links.len() as u64 >= links_max;
-        let next = lists.iter().filter(is_cut).filter_map(|list| list.links.last()?.0.checked_add(1)).min().map(Uid);
+        let mut next =
+            lists.iter().filter(is_cut).filter_map(|list| list.links.last()?.0.checked_add(1)).min().map(Uid);
         let deciding = |window: Window| deciding_window(window, precision_in(window), self.graph.in_range);
         self.settle(items, &split, &mut lists, deciding).await?;
         let mut links = Batch::default();
@@ -345,9 +345,11 @@ impl Pinned {
             unite(&lists, positions, &mut sources)?;
             links.push(&sources);
         }
-        if let Some(next) = next {
+        if let Ok(links_max @ 1..) = usize::try_from(links_max) {
             let mut complete = links.into_values();
-            complete.truncate(complete.partition_point(|&link| link < next));
+            complete.truncate(next.map_or(complete.len(), |next| complete.partition_point(|&link| link < next)));
+            // Each row gives so many links, so their union may have more.
+            next = cut_to(links_max, &mut complete).or(next);
             links = Batch::default();
             links.push(&complete);
         }
@@ -546,4 +548,11 @@ fn truth_of(answers: &[AnswerKind], position: &ItemPosition) -> Result<bool, Sta
         AnswerKind::Truths(truths) => truths.truths.get(position.index).copied().ok_or_else(other_kind),
         _ => Err(other_kind()),
     }
+}
+
+/// Cuts a list to `most` links. Returns the UID where the list continues.
+fn cut_to(most: usize, links: &mut Vec<Uid>) -> Option<Uid> {
+    let next = links.get(most).copied();
+    links.truncate(most);
+    next
 }

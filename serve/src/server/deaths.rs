@@ -37,7 +37,16 @@ pub(super) async fn deaths(
     let limit =
         DeathSearch::rows_max(limit_of(request.limit, DeathSearch::ROWS_MAX), linkers_max).saturating_add(skipped);
     let period = period_of(request.period)?;
-    let asked = DeathsAsked { interval, still: request.still, status, period, order, after: None, limit };
+    let asked = DeathsAsked {
+        interval,
+        missing: request.missing,
+        still: request.still,
+        status,
+        period,
+        order,
+        after: None,
+        limit,
+    };
     let deaths = pinned.answer(DeathSearch::new(&pages, asked)).await?;
     let rows = deaths.rows.get(skipped..).unwrap_or_default();
     let dead: Vec<Uid> = rows.iter().map(|dead| dead.page).collect();

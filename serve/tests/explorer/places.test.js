@@ -8,7 +8,7 @@ import { measured, ordered } from "../../src/explorer/data/order.js";
 import { degreeOf, learn, linksAt, putRings, surroundings, unsureOf } from "../../src/explorer/data/surroundings.js";
 import { ticks, timeAt, xOf } from "../../src/explorer/drawing/axis.js";
 import { clip } from "../../src/explorer/drawing/bars.js";
-import { fitsOnPaper } from "../../src/explorer/drawing/framed.js";
+import { fitsOnPaper, partOf, ROWS_HEIGHT_MAX } from "../../src/explorer/drawing/framed.js";
 import { Svg } from "../../src/explorer/drawing/svg.js";
 import { addressOf, stateOf } from "../../src/explorer/page/address.js";
 import { viewOf } from "../../src/explorer/page/views.js";
@@ -112,6 +112,30 @@ test("each row of a barcode is found where it is", () => {
     assert.equal(scenes.rowAt(scene, scenes.AXIS - 1), -1);
     assert.equal(scenes.rowAt(scene, scenes.AXIS + total + 1), -1);
   }
+});
+
+test("a barcode that is saved has all rows, and very many are cut with a word", () => {
+  for (const chosen of /** @type {const} */ ([
+    {},
+    { group: "host" },
+    { rows: "all" },
+    { rows: "dense", group: "year" },
+  ])) {
+    const scene = sceneWith(chosen);
+    Object.assign(scene, { scroll: 90, from: DAY });
+    const own = scenes.unrolled(scene);
+    assert.deepEqual(own.order, scene.order);
+    assert.deepEqual([own.scroll, own.from, own.to, own.layout.width], [0, DAY, scene.to, 1000]);
+    assert.ok(own.layout.chart.height >= own.layout.total && scene.order.rows.length === ALL.length);
+  }
+  const scene = sceneWith({ group: "host" });
+  const many = 3000;
+  scene.order.rows = Array.from({ length: many }, (_, at) => ALL[at % ALL.length]);
+  const { order, layout } = scenes.unrolled(scene);
+  assert.ok(layout.total <= ROWS_HEIGHT_MAX && layout.total > ROWS_HEIGHT_MAX - 50);
+  assert.ok(order.rows.length < many && order.groups.every((group) => group.start < order.rows.length));
+  assert.equal(partOf(37, 82), "; the first 37 of 82 rows");
+  assert.equal(partOf(82, 82), "");
 });
 
 test("a capture of a barcode is found where it is, across time and across captures", () => {

@@ -12,16 +12,10 @@ const _: () = assert!(NAME_BYTES_MAX + 8 <= HostUrls::BYTES_MAX);
 const LABEL: &str = ".www";
 
 /// A reversed name without the `www` that folding leaves out, if folding changes the name: its last label is `www`, and
-/// it has more than two. Folding a folded name changes nothing, so that releases which Common Crawl has folded are read
-/// like others.
+/// it has more than two. Only one label is left out, as in the releases that Common Crawl has folded: `www.www.a.org`
+/// is the host `www.a.org`.
 pub(crate) fn folded(name: &str, www: Www) -> Option<&str> {
-    let shorter = |name: &str| name.strip_suffix(LABEL).filter(|rest| rest.contains('.')).map(str::len);
-    let first = shorter(name).filter(|_| www == Www::Fold)?;
-    let mut end = first;
-    while let Some(next) = shorter(&name[..end]) {
-        end = next;
-    }
-    Some(&name[..end])
+    name.strip_suffix(LABEL).filter(|rest| www == Www::Fold && rest.contains('.'))
 }
 
 /// The URL of the page of a host. Counts the host if it was folded.
@@ -56,10 +50,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_folded_until_nothing_is_left_to_fold() {
+    fn one_www_is_folded_if_a_host_remains() {
         for (name, short) in [
             ("com.example.www", Some("com.example")),
-            ("com.example.www.www", Some("com.example")),
+            ("com.example.www.www", Some("com.example.www")),
             ("com.www.www", Some("com.www")),
             ("com.www", None),
             ("com.example.wwww", None),

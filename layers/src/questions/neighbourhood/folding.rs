@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::record::key::host_of;
+use crate::record::key::{from_host, host_of};
 use crate::word::words;
 
 /// The kind of a node, from the finest to the coarsest.
@@ -31,10 +31,10 @@ impl Grain {
             Self::Host => host,
             Self::Domain => domain_of(host),
             Self::Directory => {
-                let start = url.find("://").map_or(0, |at| at + 3);
-                let path = url[start..].find('/').map_or(url.len(), |at| start + at + 1);
-                let step = url[path..].find(['/', '?']).map(|at| path + at).filter(|&at| url[at..].starts_with('/'));
-                &url[start..step.map_or(path, |at| at + 1)]
+                let rest = from_host(url).unwrap_or(url);
+                let path = rest.find('/').map_or(rest.len(), |at| at + 1);
+                let step = rest[path..].find(['/', '?']).map(|at| path + at).filter(|&at| rest[at..].starts_with('/'));
+                &rest[..step.map_or(path, |at| at + 1)]
             }
         }
     }

@@ -2,8 +2,9 @@
 //!
 //! A page *dies* at the first failure that ends it ([`Failures::End`]) after a capture in which it was there. The page
 //! has *returned* at the next capture in which it is there. Captures that say nothing of the page, such as outages, are
-//! passed over. A page that was never there cannot die. As of a time, a page is gone if its last event is a death, and
-//! back if it has returned ([`PageState`](crate::PageState)).
+//! passed over. A page that was never there cannot die: with a failure that ends pages, it is *missing* ([`missing`]). As
+//! of a time, a page is gone if its last event is a death, and back if it has returned
+//! ([`PageState`](crate::PageState)).
 //!
 //! Times are seconds, UTC. Cost: linear in the captures.
 
@@ -26,7 +27,7 @@ pub enum Fate {
     Returned,
 }
 
-/// The death of a page, and its return.
+/// The death of a page and its return, or the first failure of a page that was never there.
 ///
 /// ```
 /// use webstrata_layers::record::capture::fate::{Death, deaths};
@@ -35,14 +36,14 @@ pub enum Fate {
 /// let gone = Status::new(404).expect("a status");
 /// let capture = |time, status| CaptureTime { time, known: true, status };
 /// let captures = [capture(100, Status::OK), capture(200, gone), capture(300, gone), capture(400, Status::OK)];
-/// assert_eq!(deaths(captures), [Death { died: 200, seen: 100, status: gone, returned: Some(400) }]);
+/// assert_eq!(deaths(captures), [Death { died: 200, seen: Some(100), status: gone, returned: Some(400) }]);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Death {
     /// The time of the failure that ended the page.
     pub died: i64,
-    /// The time of the last capture before the failure in which the page was there.
-    pub seen: i64,
+    /// The time of the last capture before the failure in which the page was there; `None` if it was never there.
+    pub seen: Option<i64>,
     /// The status of the failure.
     pub status: Status,
     /// The time of the next capture in which the page is there; `None` if the store has none.
@@ -74,12 +75,39 @@ pub fn deaths(captures: impl IntoIterator<Item = CaptureTime>) -> Vec<Death> {
     let mut deaths: Vec<Death> = Vec::new();
     for (time, fate) in fates(captures) {
         match (fate, deaths.last_mut()) {
-            (Fate::Died { status, seen }, _) => deaths.push(Death { died: time, seen, status, returned: None }),
+            (Fate::Died { status, seen }, _) => {
+                deaths.push(Death { died: time, seen: Some(seen), status, returned: None });
+            }
             (Fate::Returned, Some(death)) => death.returned = Some(time),
             _ => {}
         }
     }
     deaths
+}
+
+/// The first failure of a page that was never there: each of its captures that counts is a failure. `None` if the page
+/// was there, or if no capture counts. `captures` must be in order of time.
+///
+/// ```
+/// use webstrata_layers::record::capture::fate::missing;
+/// use webstrata_layers::{CaptureTime, Status};
+///
+/// let gone = Status::new(410).expect("a status");
+/// let capture = |time, status| CaptureTime { time, known: true, status };
+/// let found = missing([capture(100, gone), capture(200, gone)]).expect("a failure");
+/// assert_eq!((found.died, found.seen, found.status), (100, None, gone));
+/// assert_eq!(missing([capture(100, gone), capture(200, Status::OK)]), None);
+/// ```
+pub fn missing(captures: impl IntoIterator<Item = CaptureTime>) -> Option<Death> {
+    let mut first = None;
+    let counting = captures.into_iter().filter(|capture| Failures::End.counts(capture.status));
+    for CaptureTime { time, status, .. } in counting {
+        if !status.is_failure() {
+            return None;
+        }
+        first.get_or_insert(Death { died: time, seen: None, status, returned: None });
+    }
+    first
 }
 
 #[cfg(test)]
@@ -96,7 +124,8 @@ mod tests {
 
     #[test]
     fn a_page_dies_at_the_first_failure_that_ends_it_and_returns() {
-        let died = |died, seen, code, returned| Death { died, seen, status: Status::new(code).unwrap(), returned };
+        let died =
+            |died, seen, code, returned| Death { died, seen: Some(seen), status: Status::new(code).unwrap(), returned };
         assert_eq!(deaths(captures(&[404, 503, 404])), []);
         assert_eq!(deaths(captures(&[200, 503, 429, 0, 200])), []);
         assert_eq!(deaths(captures(&[200, 200, 503, 410, 404, 500])), [died(40, 20, 410, None)]);
@@ -104,7 +133,30 @@ mod tests {
         assert_eq!(deaths(captures(&[404, 200, 404, 404, 500, 302, 200, 403])), twice);
     }
 
+    #[test]
+    fn a_page_is_missing_if_it_was_never_there() {
+        let first = |died, code| Some(Death { died, seen: None, status: Status::new(code).unwrap(), returned: None });
+        assert_eq!(missing(captures(&[404, 503, 410])), first(10, 404));
+        assert_eq!(missing(captures(&[503, 429, 410, 404])), first(30, 410));
+        assert_eq!(missing(captures(&[404, 404, 200])), None);
+        assert_eq!(missing(captures(&[200, 404])), None);
+        assert_eq!(missing(captures(&[503, 429])), None);
+        assert_eq!(missing(captures(&[])), None);
+    }
+
     proptest! {
+        /// A page with a capture that counts was there once, or it is missing.
+        #[test]
+        fn a_page_that_failed_is_in_one_list_at_most(
+            codes in prop::collection::vec(prop::sample::select(vec![0, 200, 301, 404, 410, 429, 503]), 0..12),
+        ) {
+            let captures = captures(&codes);
+            let counting = captures.iter().filter(|capture| Failures::End.counts(capture.status));
+            let is_missing = missing(captures.iter().copied()).is_some();
+            prop_assert_eq!(is_missing, counting.clone().count() > 0 && counting.clone().all(|it| it.status.is_failure()));
+            prop_assert!(!is_missing || deaths(captures.iter().copied()).is_empty());
+        }
+
         /// The last death without a return is the failure that ended a page that is gone.
         #[test]
         fn a_page_that_died_last_is_gone(

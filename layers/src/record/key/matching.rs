@@ -22,7 +22,7 @@ pub enum Match {
     Exact,
     /// The URLs with the same urlkey: all spellings of the page.
     Surt,
-    /// URLs that begin with the URL, with any scheme and port.
+    /// URLs that begin with the URL, with any scheme, port and user info.
     Prefix,
     /// URLs of the host.
     Host,
@@ -57,8 +57,8 @@ impl Match {
             Self::Exact => Some(Lookup::Url),
             Self::Surt => Some(Lookup::Spellings),
             Self::Prefix => Some(Lookup::Keys(url_prefix(url))),
-            Self::Host => host_of(url).and_then(host_prefix).map(Lookup::Keys),
-            Self::Domain => host_of(url).and_then(domain_prefix).map(Lookup::Keys),
+            Self::Host => named(url, host_prefix).map(Lookup::Keys),
+            Self::Domain => named(url, domain_prefix).map(Lookup::Keys),
         }
     }
 
@@ -67,10 +67,20 @@ impl Match {
     #[must_use]
     pub fn own_pages(self, url: &str) -> Option<Vec<u8>> {
         match self {
-            Self::Exact | Self::Surt | Self::Prefix => host_of(url).and_then(host_prefix),
+            Self::Exact | Self::Surt | Self::Prefix => named(url, host_prefix),
             Self::Host | Self::Domain => None,
         }
     }
+}
+
+/// The beginning of the keys for the host of a URL. The text may also be the name of the host, or a URL without a path.
+fn named(url: &str, prefix: fn(&str) -> Option<Vec<u8>>) -> Option<Vec<u8>> {
+    if let Some(host) = host_of(url) {
+        return prefix(host);
+    }
+    let rest = ["http://", "https://"].iter().find_map(|scheme| url.strip_prefix(scheme)).unwrap_or(url);
+    let authority = rest.split(['/', '?', '#']).next().filter(|authority| !authority.contains('@'))?;
+    host_of(&format!("http://{authority}/")).and_then(prefix)
 }
 
 #[cfg(test)]
@@ -91,7 +101,13 @@ mod tests {
         is(Match::Domain, "http://example.com/", "com,example,");
         is(Match::Prefix, "http://example.com/a", "com,example,)/a");
         is(Match::Prefix, "https://example.com:81/a", "com,example,)/a");
-        for url in ["", "http://[::1]/", "http://user@example.com/", "mailto:a@example.com"] {
+        is(Match::Host, "http://user@example.com:81/a", "com,example,)");
+        is(Match::Domain, "http://user@www.example.com/a", "com,example,www,");
+        is(Match::Host, "http://[::1]/a", "@5b@3a@3a1@5d,)");
+        is(Match::Prefix, "http://[::1]:81/a", "@5b@3a@3a1@5d,)/a");
+        is(Match::Host, "example.com:81", "com,example,)");
+        is(Match::Domain, "https://[::1]:81", "@5b@3a@3a1@5d,");
+        for url in ["", "http://", "?", "ftp://example.com/", "mailto:a@example.com"] {
             assert_eq!((Match::Host.lookup(url), Match::Domain.lookup(url)), (None, None), "{url}");
         }
     }
@@ -102,7 +118,8 @@ mod tests {
             let is_host = !matches!(matched, Match::Host | Match::Domain);
             let own = is_host.then(|| b"org,a,)".to_vec());
             assert_eq!(matched.own_pages("http://a.org/x"), own, "{}", matched.name());
-            assert_eq!(matched.own_pages("http://user@a.org/x"), None, "{}", matched.name());
+            assert_eq!(matched.own_pages("http://user@a.org/x"), own, "{}", matched.name());
+            assert_eq!(matched.own_pages("mailto:user@a.org"), None, "{}", matched.name());
         }
     }
 }

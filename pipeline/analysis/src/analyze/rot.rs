@@ -98,12 +98,12 @@ pub(super) fn rot(context: &mut AnalysisContext<'_>, slice: &Slice, fold: Option
         return Ok(Found::of_worker().and(facts).with_sheet(sheet));
     }
     let column = |column: usize| counts.iter().map(|counts| counts[column]).collect::<Vec<u64>>();
-    let gone = counts.iter().map(|counts| counts[GONE] + counts[MISSING]).collect::<Vec<u64>>();
     Ok(Found::of_worker()
         .with("dead_links", column(DEAD))
         .with("unknown_links", column(UNKNOWN))
         .with("links", column(LINKS))
-        .with("gone", gone)
+        .with("gone", column(GONE))
+        .with("missing", column(MISSING))
         .and(facts))
 }
 

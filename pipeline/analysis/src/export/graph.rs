@@ -9,11 +9,10 @@ use super::edges::number;
 use super::hosts::folded;
 use super::{Export, ExportReport, What};
 use crate::Error;
-use crate::hosts::host_in;
 use crate::stretches::{captures_of, captures_selected, captures_telling, for_each_link, telling_of};
 use std::collections::{BTreeMap, HashMap};
-use webstrata_layers::Links;
-use webstrata_layers::Uid;
+use webstrata_layers::record::key::host_of;
+use webstrata_layers::{Links, Uid, Window};
 use webstrata_url::domain_of;
 
 /// The kind of an attribute.
@@ -130,7 +129,9 @@ fn write_pages(export: &Export<'_>, mut graph: impl Graph) -> Result<ExportRepor
     export.pages("nodes", |page| {
         let captures = captures_selected(page, window);
         let times = &page.timestamps[captures.clone()];
-        if let (true, Some(&first), Some(&last)) = (page.captures().is_alive(window), times.first(), times.last()) {
+        // A page that only failed is no page of a window. Without a window, every URL is a node.
+        let is_node = window == Window::ALWAYS || page.captures().is_alive(window);
+        if let (true, Some(&first), Some(&last)) = (is_node, times.first(), times.last()) {
             let known = extend(&mut nodes, page.uid, (first, last));
             (known.captures, known.times) = (number(captures.len() as u64), Some((first, last)));
         }
@@ -144,7 +145,7 @@ fn write_pages(export: &Export<'_>, mut graph: impl Graph) -> Result<ExportRepor
     graph.begin(PAGES, nodes.len() as u64)?;
     export.urls("urls", false, |uid, url, _| {
         let Some(known) = nodes.get(&uid) else { return Ok(()) };
-        let host = host_in(url);
+        let host = host_of(url);
         let values = [
             host.map_or(Value::None, Value::Text),
             host.map_or(Value::None, |host| Value::Text(domain_of(host))),

@@ -15,13 +15,13 @@ use super::edges::number;
 use super::table::{CHUNK, create, intervals};
 use super::{Export, ExportReport, Names, Stream};
 use crate::Error;
-use crate::hosts::host_in;
 use crate::stretches::captures_selected;
 use crate::table::{TableWriter, column, time, times};
 use arrow_array::builder::StringBuilder;
 use arrow_array::{ArrayRef, StringArray, UInt32Array, UInt64Array};
 use arrow_schema::{DataType, Field};
 use std::sync::Arc;
+use webstrata_layers::record::key::host_of;
 use webstrata_layers::{Links, Page, Uid};
 use webstrata_url::domain_of;
 
@@ -100,7 +100,7 @@ pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportRe
         if !export.is_node(uid) {
             return Ok(());
         }
-        let host = host_in(url);
+        let host = host_of(url);
         batch.ids.push(uid);
         batch.urls.append_value(url);
         batch.surts.append_value(surt);

@@ -62,7 +62,8 @@ pub enum Start {
     Now,
     /// Begins at this epoch, and gives its whole result first.
     At(u64),
-    /// Begins after this epoch of the same store. An earlier run has given the result of the epoch.
+    /// Begins after this epoch of the same store. An earlier run has given the result of the epoch. If a removal has
+    /// deleted the epoch since, begins as [`Start::Now`].
     After(EpochId),
 }
 
@@ -235,13 +236,17 @@ impl Leader<'_> {
     fn lead(mut self) -> Result<(), Error> {
         let FollowState { options, job, .. } = self.shared;
         let mut began = Instant::now();
-        let store = match options.start {
+        let mut start = options.start;
+        let store = match start {
             Start::Now => Store::open(&options.store)?,
             // Changes are reported from this epoch on, even if a later epoch took something out.
             Start::At(epoch) => Store::inspect(&options.store, epoch)?,
-            Start::After(known) => match Store::inspect(&options.store, known.epoch)? {
-                store if store.id() == known => store,
-                _ => Store::open_known(&options.store, known)?,
+            Start::After(known) => match self.resumed(known)? {
+                Some(store) => store,
+                None => {
+                    start = Start::Now;
+                    Store::open(&options.store)?
+                }
             },
         };
         let mut at = self.reader(store);
@@ -253,7 +258,7 @@ impl Leader<'_> {
         let changes = self.settle()?;
         job.progress().leave();
         meter::give_back();
-        if !matches!(options.start, Start::After(_)) {
+        if !matches!(start, Start::After(_)) {
             self.send_changes(&feed, &at, None, changes, took, true)?;
         }
         loop {
@@ -279,6 +284,21 @@ impl Leader<'_> {
                 let all = self.result.iter().map(|(&key, &value)| Change { key, before: None, after: Some(value) });
                 let all = all.collect();
                 self.send_changes(&feed, &at, None, all, took, true)?;
+            }
+        }
+    }
+
+    /// Opens the epoch that an earlier run has written. `None` if a removal has deleted the epoch since: what was taken
+    /// out must not be read again, so nobody can say what has changed.
+    fn resumed(&self, known: EpochId) -> Result<Option<Store>, Error> {
+        let store = &self.shared.options.store;
+        match Store::inspect(store, known.epoch) {
+            Ok(store) if store.id() == known => Ok(Some(store)),
+            Ok(_) => Ok(Some(Store::open_known(store, known)?)),
+            Err(error) => {
+                let current = Store::open(store)?;
+                let is_removed = current.follows(known) && current.manifest().has_retired(known.epoch);
+                if is_removed { Ok(None) } else { Err(error.into()) }
             }
         }
     }

@@ -2,19 +2,21 @@
 //!
 //! The key of a usual URL is one or two bytes shorter than the URL. When the host is reversed, label by label, its last
 //! two bytes `,` and `)` come first, where the `//` goes: `com,example,)/a` becomes `),example,com/a`, and `http:` goes
-//! before it. Source: the form of `webstrata_layers::record::key`.
+//! before it. Source: the form of `webstrata_layers::record::key`, which also turns the keys of odd URLs: they are rare.
+
+use webstrata_layers::record::key::url_of_key;
 
 /// The number of free bytes before the key.
 pub(super) const ROOM: usize = 6;
 const MARK: u8 = 0x04;
-const MOVED: u8 = 0x10;
+const ODD: u8 = 0x03;
 
 /// Turns the key after [`ROOM`] free bytes into its URL. Returns whether it has the form of a key; if not, the contents
 /// of the buffer are undefined.
 pub(super) fn url_in_place(buffer: &mut Vec<u8>) -> bool {
     let (Some(end), true) = (buffer.pop(), buffer.len() >= ROOM) else { return false };
-    if end == 0x03 {
-        return unusual(buffer);
+    if end == ODD {
+        return odd(buffer);
     }
     let key = &mut buffer[ROOM..];
     let Some(bracket) = key.iter().position(|&byte| byte == b')') else { return false };
@@ -73,20 +75,11 @@ fn is_ipv4(host: &[u8]) -> bool {
             .all(|label| (1..=3).contains(&label.len()) && label.iter().all(u8::is_ascii_digit))
 }
 
-/// Decodes `!` and the URL with escaped bytes.
-fn unusual(buffer: &mut Vec<u8>) -> bool {
-    if buffer.get(ROOM) != Some(&b'!') {
-        return false;
-    }
-    let (mut from, mut to) = (ROOM + 1, 0);
-    while let Some(&byte) = buffer.get(from) {
-        let moved = byte == MARK;
-        let byte = if moved { buffer.get(from + 1).and_then(|byte| byte.checked_sub(MOVED)) } else { Some(byte) };
-        let Some(byte) = byte else { return false };
-        buffer[to] = byte;
-        from += 1 + usize::from(moved);
-        to += 1;
-    }
-    buffer.truncate(to);
+/// As [`url_in_place`], for a key that ended with [`ODD`].
+fn odd(buffer: &mut Vec<u8>) -> bool {
+    buffer.push(ODD);
+    let Some(url) = url_of_key(&buffer[ROOM..]) else { return false };
+    buffer.clear();
+    buffer.extend_from_slice(url.as_bytes());
     true
 }

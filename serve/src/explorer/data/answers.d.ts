@@ -71,7 +71,7 @@ export interface DeadPage {
   page: string;
   died: string;
   status: number;
-  seen: string;
+  seen: string | null;
   returned?: string;
   linking: number;
   unknown?: number;

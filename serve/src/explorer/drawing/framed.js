@@ -1,6 +1,8 @@
 // A picture that stands by itself, as on a page of paper: what it is of, what it says, where it comes from, the
-// drawing, and what its marks mean.
+// drawing, and what its marks mean. A picture with rows has all of them, also those that are not in view, as long as
+// browsers can make an image of that height.
 
+import { count } from "../text/numbers.js";
 import { shifted } from "./bars.js";
 import { Svg } from "./svg.js";
 
@@ -12,6 +14,8 @@ import { Svg } from "./svg.js";
  */
 /** @typedef {{ line: string, size: number, colour: string }} Text */
 
+/** The most pixels of all rows together: an image of twice as many is what every browser makes. */
+export const ROWS_HEIGHT_MAX = 7000;
 /** Pixels around the drawing. */
 const MARGIN = 24;
 /** The sides of A4 without margins, in millimetres, and the pixels of one. */
@@ -77,6 +81,12 @@ export function framed({ title, facts, key }, [width, height], theme, draw) {
   };
   return { width: width + 2 * MARGIN, height: top + height + heightOf(below) + MARGIN, paper: theme.paper, paint };
 }
+
+/**
+ * What a picture says if it has not all rows: "; the first 37 of 82 rows".
+ * @type {(rows: number, all: number) => string}
+ */
+export const partOf = (rows, all) => (rows < all ? `; the first ${count(rows)} of ${count(all)} rows` : "");
 
 /** @param {Picture} picture */
 export function svgOf({ width, height, paper, paint }) {

@@ -35,6 +35,10 @@ const URL: Parameter =
     text("url", "Only pages that match this URL. Without it all pages of the store.").example(&["http://a.example/"]);
 const PERIOD: Parameter =
     words("period", "The length of the periods.", || PERIODS.map(|(name, _)| name).to_vec()).example(&["month"]);
+const MISSING: Parameter = flag(
+    "missing",
+    "Whether the answer is about pages that only ever failed, and their first failures, in the place of deaths.",
+);
 const STILL: Parameter = flag("still", "Whether only pages count that have not returned.");
 const STATUS: Parameter = number("status", "Only deaths with this status.", 100, 999).example(&["404"]);
 const ORDER: Parameter = words(
@@ -67,6 +71,7 @@ pub(in crate::http) const DEATHS: Call = call::<answers::Deaths>(
     &[
         URL,
         MATCH_OF_TARGET.with(&[("url", "a.example")]),
+        MISSING,
         STILL,
         STATUS,
         PERIOD,
@@ -92,6 +97,7 @@ pub(in crate::http) async fn deaths(
         return Err(bad("match: needs url").into());
     }
     let matching = matched(&params, "match", Match::unsaid(url.is_some_and(is_name)))?;
+    let missing = params.flag("missing")?;
     let still = params.flag("still")?;
     let code = params.number("status")?;
     let status = code.and_then(|code| Code::new(u16::try_from(code).ok()?));
@@ -108,7 +114,7 @@ pub(in crate::http) async fn deaths(
     if let (Some(url), true) = (url, pages.is_empty()) {
         return Err(pinned.nothing_matches(url).into());
     }
-    let asked = DeathsAsked { interval, still, status, period, order, after: start.place(), limit };
+    let asked = DeathsAsked { interval, missing, still, status, period, order, after: start.place(), limit };
     let deaths = pinned.answer(DeathSearch::new(&pages, asked)).await?;
     let dead: Vec<Uid> = deaths.rows.iter().map(|dead| dead.page).collect();
     let linkers = pinned.answer(StillLinking::new(&dead, linkers_max)).await?;

@@ -74,10 +74,14 @@ pub(in crate::http) async fn neighbourhood(
     let unit = found.grain;
     let mut domains = Groups::default();
     for node in &found.nodes {
+        let url_of_directory;
         domains.add(match unit {
             Grain::Page => host_of(&node.name).map_or("", domain_of),
-            // A directory begins with a host, and optionally a port.
-            Grain::Directory => domain_of(node.name.split(['/', ':']).next().unwrap_or_default()),
+            // The name of a directory is a URL without its scheme.
+            Grain::Directory => {
+                url_of_directory = format!("http://{}", node.name);
+                host_of(&url_of_directory).map_or("", domain_of)
+            }
             Grain::Host => domain_of(&node.name),
             Grain::Domain => &node.name,
         });

@@ -105,16 +105,16 @@ pub(in crate::http) const EPOCH: Parameter =
 pub(in crate::http) const MATCH: Parameter = words(
     "match",
     "exact: the URL itself. surt: the URLs with its urlkey, which are other spellings of the page; links of these \
-        are one list. prefix: URLs that begin with it, with any scheme and port. host: URLs of its host. domain: \
-        URLs of its host and of all hosts below.",
+        are one list. prefix: URLs that begin with it, with any scheme, port and user info. host: URLs of its host. \
+        domain: URLs of its host and of all hosts below.",
     words_of::<Match>,
 )
 .example(&["host"]);
 pub(in crate::http) const MATCH_OF_TARGET: Parameter = words(
     "match",
     "Without it, domain for a name without a scheme and a path, else exact. exact: the URL itself. surt: the URLs \
-        with its urlkey, which are other spellings of the page. prefix: URLs that begin with it, with any scheme \
-        and port. host: URLs of its host. domain: URLs of its host and of all hosts below.",
+        with its urlkey, which are other spellings of the page. prefix: URLs that begin with it, with any scheme, \
+        port and user info. host: URLs of its host. domain: URLs of its host and of all hosts below.",
     words_of::<Match>,
 )
 .unsaid()
@@ -122,8 +122,8 @@ pub(in crate::http) const MATCH_OF_TARGET: Parameter = words(
 pub(in crate::http) const MATCH_OF_URL: Parameter = words(
     "match",
     "Only with url. exact: the URL itself. surt: the URLs with its urlkey, which are other spellings of the page; \
-        links of these are one list. prefix: URLs that begin with it, with any scheme and port. host: URLs of its \
-        host. domain: URLs of its host and of all hosts below.",
+        links of these are one list. prefix: URLs that begin with it, with any scheme, port and user info. host: \
+        URLs of its host. domain: URLs of its host and of all hosts below.",
     words_of::<Match>,
 )
 .example(&["host"])

@@ -676,6 +676,9 @@ pub struct GetDeathsRequest {
     /// The number of linking pages to name for each page, at most 100.
     #[prost(uint32, tag = "12")]
     pub linkers: u32,
+    /// Pages that only ever failed, and their first failures, in the place of deaths.
+    #[prost(bool, tag = "13")]
+    pub missing: bool,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GetDeathsResponse {
@@ -711,14 +714,14 @@ pub struct DeadPage {
     pub page: ::prost::alloc::string::String,
     #[prost(uint64, tag = "2")]
     pub page_uid: u64,
-    /// The failure that ended the page, and its status.
+    /// The failure that ended the page, or the first failure of a page that was never there; and its status.
     #[prost(int64, tag = "3")]
     pub died: i64,
     #[prost(uint32, tag = "4")]
     pub status: u32,
-    /// The last capture before it in which the page was there.
-    #[prost(int64, tag = "5")]
-    pub seen: i64,
+    /// The last capture before it in which the page was there; missing if the page was never there.
+    #[prost(int64, optional, tag = "5")]
+    pub seen: ::core::option::Option<i64>,
     /// The next capture in which the page is there; missing if there is none.
     #[prost(int64, optional, tag = "6")]
     pub returned: ::core::option::Option<i64>,
@@ -1589,7 +1592,7 @@ impl Began {
 pub enum Match {
     /// The URL itself.
     Exact = 0,
-    /// URLs that begin with it, with any scheme and port.
+    /// URLs that begin with it, with any scheme, port and user info.
     Prefix = 1,
     /// URLs of its host.
     Host = 2,

@@ -78,7 +78,7 @@ impl Cell {
     /// A damaged image, and a UID of another cell.
     pub fn host<'a>(&self, uid: Uid, url: &'a mut String) -> Result<(&'a str, Uid), LayersError> {
         self.url(uid, url)?;
-        let host = key::counted_host(url);
+        let host = key::host_of(url).unwrap_or_default();
         let end = self.urls.prefix_end(&key::counted_prefix(host)).map_err(|damage| self.damaged(damage))?;
         // The URL has the prefix, so the search continues after it.
         Ok((host, (self.label.first_uid + end).max(uid + 1)))

@@ -7,7 +7,7 @@ import { SERIES, series } from "../../data/series.js";
 import { isName, keptIn, nameOf, wordOf } from "../../data/targets.js";
 import { shifted } from "../../drawing/bars.js";
 import { colours } from "../../drawing/canvas.js";
-import { framed } from "../../drawing/framed.js";
+import { framed, partOf, ROWS_HEIGHT_MAX } from "../../drawing/framed.js";
 import { el } from "../../parts/dom.js";
 import { factsIn, headOf, said } from "../../parts/head.js";
 import { BACKLINKS, keyText } from "../../parts/key.js";
@@ -19,6 +19,7 @@ import { nameFor } from "../../text/lines.js";
 import { bare, safe } from "../../text/names.js";
 import { drawChart } from "./chart.js";
 import { load, readAll, say } from "./moves.js";
+import { HEADS, LINE } from "./places.js";
 import { drawRows } from "./rows.js";
 import { isShown, sideNames, stateNow } from "./state.js";
 import { factsOf, shortFacts, toldRows } from "./told.js";
@@ -181,21 +182,23 @@ async function saveSeries(view) {
 }
 
 /**
- * The picture as it stands by itself.
+ * The picture as it stands by itself, with all rows that are there and not only those in view.
  * @type {(view: View) => Picture}
  */
 export function whole(view) {
   const theme = colours();
-  const { layout, sides, context } = view;
-  if (!layout) throw new Error("The picture has no size yet.");
+  const { sides, context } = view;
+  if (!view.layout) throw new Error("The picture has no size yet.");
+  const rows = view.rows.slice(0, Math.floor(ROWS_HEIGHT_MAX / LINE));
+  const layout = { ...view.layout, height: HEADS + rows.length * LINE };
   const [a, b] = sides.map(({ target }) => cut(nameOf(target), 60));
   const told = b ? `${shortFacts("A", sides[0])}; ${shortFacts("B", sides[1])}` : factsIn(context.root);
   const frame = {
     title: `Links to ${b ? `${a} (A) and to ${b} (B)` : a}`,
-    facts: `${told}. ${toldRows(view)}`,
+    facts: `${told}. ${toldRows(view)}${partOf(rows.length, view.rows.length)}`,
     key: keyText(BACKLINKS) + (b ? " Filled: links to A; hollow: links to B." : ""),
   };
-  const laid = { ...view, layout };
+  const laid = { ...view, layout, rows, scroll: 0, current: -1 };
   return framed(frame, [layout.width, layout.chart + layout.height], theme, (pen) => {
     drawChart(pen, laid, theme);
     shifted(pen, 0, layout.chart, () => drawRows(pen, laid, theme));

@@ -3,7 +3,7 @@
 import { archiveOf, barcodePath } from "../../data/barcode.js";
 import { endedOf } from "../../data/captures.js";
 import { colours } from "../../drawing/canvas.js";
-import { framed } from "../../drawing/framed.js";
+import { framed, partOf } from "../../drawing/framed.js";
 import { el } from "../../parts/dom.js";
 import { factsIn, headOf, outLinks } from "../../parts/head.js";
 import { barsKey, keyText } from "../../parts/key.js";
@@ -16,7 +16,7 @@ import { count, many } from "../../text/numbers.js";
 import { day, iso } from "../../text/time.js";
 import { drawOnPaper } from "./draw.js";
 import { choose, layAcross, reorder } from "./moves.js";
-import { AXIS, fit, sceneOf, timesOf } from "./scene.js";
+import { AXIS, fit, sceneOf, timesOf, unrolled } from "./scene.js";
 import { load, orderOf } from "./state.js";
 
 /** @import { Picture } from "../../drawing/framed.js" */
@@ -98,7 +98,7 @@ export function tools(view) {
     [
       view.table.button,
       act("CSV", () => saveRows(view)),
-      ...pictureActs(() => whole(view), nameFor(data.url)),
+      ...pictureActs(() => saved(view), nameFor(data.url)),
       dataAct(() => sourceOf(view)),
     ],
   );
@@ -128,16 +128,29 @@ async function saveRows(view) {
 }
 
 /**
- * The rows in view, or those of another scene, as a picture that stands by itself.
- * @type {(view: View, scene?: Scene) => Picture}
+ * The rows of a scene as a picture that stands by itself. `part` says which of all rows they are.
+ * @type {(view: View, own: Scene, part: string) => Picture}
  */
-function whole({ context, data, scene }, own = scene) {
+function whole({ context, data, scene }, own, part) {
   const { width, height } = own.layout;
   const key = keyText(barsKey(data.outward));
   const [from, to] = timesOf(scene).map(day);
-  const facts = `${factsIn(context.root)}; shown from ${from} to ${to}`;
+  const facts = `${factsIn(context.root)}; shown from ${from} to ${to}${part}`;
   const theme = colours();
   return framed({ title: bare(data.url), facts, key }, [width, height], theme, (pen) => drawOnPaper(pen, own, theme));
+}
+
+/**
+ * All rows as one picture; of very many the first ones.
+ * @type {(view: View) => Picture}
+ */
+function saved(view) {
+  const { scene, data, choice } = view;
+  const { rows } = scene.order;
+  // A first answer leaves rows out. It is read on where rows with a text are looked for.
+  const left = choice.text ? 0 : data.rest?.links || 0;
+  const own = unrolled(scene);
+  return whole(view, own, partOf(own.order.rows.length, rows.length + left));
 }
 
 /**
@@ -153,7 +166,7 @@ export function sheets(view) {
     const own = sceneOf(data, all, { ...choice, rows: "read" }, order);
     [own.from, own.to] = [scene.from, scene.to];
     fit(own, 900, AXIS + order.rows.length * 15 + 2);
-    found.push(paperOf(whole(view, own)));
+    found.push(paperOf(whole(view, own, "")));
   }
   const rest = rows.length - SHEETS * SHEET;
   return rest > 0 ? [...found, el("p", { text: `${many(rest, "more row")} on the screen` })] : found;

@@ -6,6 +6,7 @@
 // the order does.
 
 import { timeAt, xOf } from "../../drawing/axis.js";
+import { ROWS_HEIGHT_MAX } from "../../drawing/framed.js";
 import { DAY } from "../../text/time.js";
 
 /** @import { Bars, Run } from "../../data/barcode.js" */
@@ -135,6 +136,20 @@ export function fit(scene, width, height) {
   scene.layout = layoutOf(scene.order, scene.choice, width, height);
   scene.thinImage = undefined;
   scene.mapImage = undefined;
+}
+
+/**
+ * The same picture with all its rows, for a file: none is above or below the area. Of very many rows, the first ones.
+ * @type {(scene: Scene) => Scene}
+ */
+export function unrolled({ data, all, choice, order, from, to, layout }) {
+  // Rows that are as low as it takes are all in view.
+  const isLow = choice.rows === "all";
+  const end = isLow ? order.rows.length : rowNear(sceneOf(data, all, choice, order), ROWS_HEIGHT_MAX);
+  const groups = order.groups.filter((group) => group.start < end);
+  const own = sceneOf(data, all, choice, { rows: order.rows.slice(0, end), groups });
+  fit(own, layout.width, isLow ? layout.height : AXIS + Math.max(own.layout.total, 3 * AXIS));
+  return Object.assign(own, { from, to });
 }
 
 /** @type {(scene: Scene) => Axis} */

@@ -55,7 +55,7 @@ function lineOf(view, row) {
   const made = line(
     el("td", {}, seen(view, row, row.died)),
     cell(String(row.status)),
-    el("td", { class: "middle" }, seen(view, row, row.seen)),
+    el("td", { class: "middle" }, row.seen ? seen(view, row, row.seen) : ""),
     el("td", { class: "middle" }, row.returned ? seen(view, row, row.returned) : ""),
     el("td", {}, isLinked ? linkers : "none"),
     el("td", { class: "name", title: safe(row.page) }, page),

@@ -93,19 +93,19 @@ impl Reach {
 
 /// A URL with the host of its urlkey, with `www.` before that host, and with its original host.
 fn with_and_without_www(url: &str) -> Vec<String> {
-    let Some(host) = key::host_of(url) else { return vec![url.to_owned()] };
+    let Some((host, from_host)) = key::host_of(url).zip(key::from_host(url)) else { return vec![url.to_owned()] };
     let number =
         |label: &str| label.strip_prefix("www").is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
     let bare = match host.split_once('.') {
         Some((label, rest)) if number(label) && !rest.is_empty() => rest,
         _ => host,
     };
-    let Some((scheme, rest)) = url.split_once("://") else { return vec![url.to_owned()] };
+    let (before, after) = (&url[..url.len() - from_host.len()], &from_host[host.len()..]);
     let mut hosts = vec![bare.to_owned(), format!("www.{bare}")];
     if !hosts.iter().any(|own| own == host) {
         hosts.push(host.to_owned());
     }
-    hosts.iter().map(|own| format!("{scheme}://{}", rest.replacen(host, own, 1))).collect()
+    hosts.iter().map(|own| format!("{before}{own}{after}")).collect()
 }
 
 /// The UIDs of intervals from index `first` on, at most `count`.
