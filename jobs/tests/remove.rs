@@ -22,6 +22,26 @@ fn built() -> tempfile::TempDir {
 }
 
 #[test]
+fn what_is_found_in_many_places_is_cut_for_people_and_whole_for_programs() {
+    let dir = tempfile::tempdir().unwrap();
+    let urls: Vec<String> = (0..50).map(|number| format!("http://a.example/{number}")).collect();
+    let line = |url: &String| format!("{{\"url\":\"{url}\",\"ts\":\"2008\",\"links\":[]}}\n");
+    fs::write(dir.path().join("crawl.jsonl"), urls.iter().map(line).collect::<String>()).unwrap();
+    fs::write(dir.path().join("list.txt"), urls.join("\n")).unwrap();
+    succeeds(dir.path(), "build --out {}/store {}/crawl.jsonl");
+    let found = |line: &str| String::from_utf8(run(dir.path(), line).stdout).unwrap();
+    let text = found("check {}/store --removed {}/list.txt");
+    let all: Value = serde_json::from_str(&found("check {}/store --removed {}/list.txt --format json")).unwrap();
+    let count = all["found"].as_array().unwrap().len();
+    assert!(count >= 50, "{all}");
+    let more = format!("and {} more; --format json lists all of them", count - 20);
+    assert_eq!((text.lines().count(), text.lines().nth(20)), (22, Some(&*more)), "{text}");
+    // The first key of a partition is shown as a key, and not as digits.
+    let of_manifest = all["found"].as_array().unwrap().iter().find(|place| place["file"] == "the manifest of epoch 1");
+    assert!(of_manifest.unwrap()["url"].as_str().unwrap().starts_with("key example,a,)/"), "{all}");
+}
+
+#[test]
 fn a_page_is_taken_out_and_stays_out() {
     let dir = built();
     fs::write(dir.path().join("list.txt"), "http://b.example/\nhttp://d.example/\n").unwrap();

@@ -172,7 +172,7 @@ impl Clerk {
     /// EPOCH_RETIRED, EPOCH_UNKNOWN; NOT_READY if no epoch is ready yet.
     pub fn at(&self, epoch: Option<u64>) -> Result<Pinned, Status> {
         let map = self.map();
-        let charge = Arc::new(self.shared.budget.charge());
+        let charge = self.shared.budget.charge_of_call();
         graph_of(&map, epoch).map(|graph| Pinned { clerk: self.clone(), graph, map, charge })
     }
 

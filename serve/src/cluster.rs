@@ -26,6 +26,7 @@ use webstrata_layers::{Error as LayersError, Location, Store, Translations, Uid}
 use crate::clerk::{Pinned, graph_of};
 use crate::dial::Dialer;
 use crate::guard::limits::Bounds;
+use crate::guard::panics::caught;
 use crate::held::Held;
 use crate::map::Map;
 use crate::protocol::proto::{CellName, TopologyResponse};
@@ -496,5 +497,6 @@ impl Cluster {
 
 /// Runs blocking work on a separate thread.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Status> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| Status::internal("a task of the server panicked; see its log"))
+    let work = tokio::task::spawn_blocking(|| caught(&"work on the store", work));
+    work.await.map_err(|_| Status::unavailable("the server stops"))?
 }

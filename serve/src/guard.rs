@@ -1,7 +1,7 @@
 //! The guards around every call of a server, in their order, and the credentials of the server's calls to peers.
 //!
 //! ```text
-//! call -> spans -> metrics -> host -> tokens -> deadline -> admission -> drain -> method
+//! call -> spans -> metrics -> panics -> host -> tokens -> deadline -> admission -> drain -> method
 //! ```
 //!
 //! This order has three effects. Refused calls are traced and counted. A call without a token does not wait in a queue.
@@ -11,10 +11,11 @@
 //! tokens and certificates, with `tls`; `deadline` the caller's deadline; [`limits`] how many calls run and wait;
 //! [`memory`] the memory that calls hold; [`connections`] and `incoming` how many connections are open; `origin`
 //! the caller that shares both limits; [`drain`] shutdown; [`methods`] the list of methods; `attend` state that lives
-//! until a call ends; `pace` limits for slow callers.
+//! until a call ends; `pace` limits for slow callers; `panics` the end of a call that panics.
 
 use axum::Router;
 use axum::extract::Request;
+use axum::middleware::from_fn;
 use axum::response::Response;
 use tonic::Status;
 use tonic::service::Interceptor;
@@ -38,6 +39,7 @@ pub mod limits;
 pub mod memory;
 pub mod methods;
 pub mod metrics;
+pub(crate) mod panics;
 
 pub mod security;
 pub mod spans;
@@ -77,6 +79,7 @@ impl Guard {
         let router = deadline::around(router);
         let router = self.tokens.around(router, methods);
         let router = self.hosts.around(router);
+        let router = router.layer(from_fn(panics::guarded));
         let router = self.metrics.around(router, methods);
         spans::around(router, methods)
     }

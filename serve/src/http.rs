@@ -17,7 +17,7 @@
 use axum::extract::{Path, Request, State};
 use axum::http::header::{ACCEPT, CONTENT_TYPE, VARY};
 use axum::http::{HeaderMap, StatusCode, Uri};
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any, get, post};
 use axum::{Json, Router};
@@ -35,6 +35,7 @@ use self::question::parameter::{Parameter, text};
 use crate::clerk::Pinned;
 use crate::explorer;
 use crate::guard::methods::{Method, Methods, Pool};
+use crate::guard::panics::guarded;
 use crate::protocol::refusal;
 use crate::protocol::status::{Reason, refuse};
 use crate::shared::Shared;
@@ -161,7 +162,9 @@ pub fn routes(shared: Shared) -> Router {
         }
         router = router.route(route.path, handler);
     }
-    router.route("/v1/{*rest}", any(nothing_there)).layer(CompressionLayer::new()).with_state(shared)
+    let router = router.route("/v1/{*rest}", any(nothing_there));
+    // Encoders poll answers after their end.
+    router.layer(from_fn(guarded)).layer(CompressionLayer::new()).with_state(shared)
 }
 
 /// Adds the methods of [`routes`].

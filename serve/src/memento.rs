@@ -1,7 +1,7 @@
 //! Mementos of a page (RFC 7089): the captures of a page as a TimeMap, and the capture nearest to a date.
 //!
 //! Another archive replays captures: the URL of a memento is that archive's prefix, the 14 digits of the capture time,
-//! a slash, and the URL. Memory: the text of one TimeMap, about 150 bytes a capture.
+//! a slash, and the URL. A TimeMap is written in parts, so that a server holds a part of its text.
 
 use std::fmt::Write;
 
@@ -11,6 +11,15 @@ use webstrata_layers::{format_digits, format_time};
 
 /// A capture of a page: its time, and the spelling of the URL that was captured.
 pub type Memento<'a> = (i64, &'a str);
+
+/// The format of a TimeMap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// `application/link-format` (RFC 7089).
+    Link,
+    /// The JSON of MemGator.
+    Json,
+}
 
 /// The TimeMap of a page, with at least one memento.
 ///
@@ -75,28 +84,80 @@ impl TimeMap<'_> {
     /// The TimeMap in the format of RFC 7089 (`application/link-format`).
     #[must_use]
     pub fn link_format(&self) -> String {
-        let mut out = format!("{}; rel=\"original\",\n", target(self.original));
-        if let Some([first, last]) = self.ends() {
-            let (from, until) = (http_date(first.0), http_date(last.0));
-            let itself = target(&self.timemap("link"));
-            // Writing to a string does not fail.
-            let _ = writeln!(
-                out,
-                "{itself}; rel=\"self\"; type=\"application/link-format\"; from=\"{from}\"; until=\"{until}\","
-            );
+        self.part(Format::Link, self.ends(), [true, true])
+    }
+
+    /// A part of the text of a TimeMap, of which this one has some of the mementos. `ends` are the first and the last
+    /// memento of all, and `is_end` says whether the part begins and whether it ends the text.
+    pub(crate) fn part(&self, format: Format, ends: Option<[Memento<'_>; 2]>, is_end: [bool; 2]) -> String {
+        let mut out = String::new();
+        let [is_first, is_last] = is_end;
+        if is_first {
+            self.begin(format, ends, &mut out);
         }
-        let _ = write!(out, "{}; rel=\"timegate\"", target(&self.timegate()));
         for (index, &memento) in self.mementos.iter().enumerate() {
-            let rel = match (index == 0, index + 1 == self.mementos.len()) {
+            let is_first = is_first && index == 0;
+            let rel = match (is_first, is_last && index + 1 == self.mementos.len()) {
                 (true, true) => "first last memento",
                 (true, false) => "first memento",
                 (false, true) => "last memento",
                 (false, false) => "memento",
             };
-            let _ = write!(out, ",\n{}", self.link(memento, rel));
+            // Writing to a string does not fail.
+            let _ = match format {
+                Format::Link => write!(out, ",\n{}", self.link(memento, rel)),
+                Format::Json => write!(out, "{}{}", if is_first { "" } else { "," }, self.object(memento)),
+            };
         }
-        out.push('\n');
+        if is_last {
+            self.end(format, &mut out);
+        }
         out
+    }
+
+    /// Writes the text before the mementos.
+    fn begin(&self, format: Format, ends: Option<[Memento<'_>; 2]>, out: &mut String) {
+        let _ = match (format, ends) {
+            (Format::Link, ends) => {
+                let [from, until] = ends.map(|ends| ends.map(|end| http_date(end.0))).unwrap_or_default();
+                let _ = writeln!(out, "{}; rel=\"original\",", target(self.original));
+                let itself = target(&self.timemap("link"));
+                if ends.is_some() {
+                    let _ = writeln!(
+                        out,
+                        "{itself}; rel=\"self\"; type=\"application/link-format\"; from=\"{from}\"; \
+                         until=\"{until}\","
+                    );
+                }
+                write!(out, "{}; rel=\"timegate\"", target(&self.timegate()))
+            }
+            (Format::Json, None) => write!(out, r#"{{"mementos":{{"first":null,"last":null,"list":["#),
+            (Format::Json, Some(ends)) => {
+                let [first, last] = ends.map(|memento| self.object(memento));
+                write!(out, r#"{{"mementos":{{"first":{first},"last":{last},"list":["#)
+            }
+        };
+    }
+
+    /// Writes the text behind the mementos.
+    fn end(&self, format: Format, out: &mut String) {
+        let _ = match format {
+            Format::Link => writeln!(out),
+            Format::Json => {
+                let texts = [self.original.to_owned(), self.timemap("json"), self.timegate(), self.timemap("link")];
+                let [original, itself, timegate, link] = texts.map(|text| json!(text));
+                write!(
+                    out,
+                    "]}},\"original_uri\":{original},\"self\":{itself},\"timegate_uri\":{timegate},\"timemap_uri\":\
+                     {{\"json_format\":{itself},\"link_format\":{link}}}}}"
+                )
+            }
+        };
+    }
+
+    /// A memento in JSON.
+    fn object(&self, memento: Memento<'_>) -> Value {
+        json!({"datetime": format_time(memento.0), "uri": self.memento(memento)})
     }
 
     fn link(&self, memento: Memento<'_>, rel: &str) -> String {
@@ -123,16 +184,7 @@ impl TimeMap<'_> {
     /// The TimeMap in the JSON of MemGator.
     #[must_use]
     pub fn json(&self) -> Value {
-        let memento = |memento: Memento<'_>| json!({"datetime": format_time(memento.0), "uri": self.memento(memento)});
-        let list: Vec<Value> = self.mementos.iter().map(|&one| memento(one)).collect();
-        let [first, last] = self.ends().map_or([const { Value::Null }; 2], |ends| ends.map(memento));
-        json!({
-            "original_uri": self.original,
-            "self": self.timemap("json"),
-            "mementos": {"list": list, "first": first, "last": last},
-            "timemap_uri": {"link_format": self.timemap("link"), "json_format": self.timemap("json")},
-            "timegate_uri": self.timegate(),
-        })
+        serde_json::from_str(&self.part(Format::Json, self.ends(), [true, true])).unwrap_or_default()
     }
 }
 
@@ -215,6 +267,22 @@ datetime=\"Wed, 09 Apr 2008 20:30:51 GMT\"
             json["mementos"]["last"]["uri"],
             "http://arxiv.example.net/web/20000620180259/http://a.example.org/"
         );
+    }
+
+    #[test]
+    fn the_parts_of_a_timemap_are_its_text() {
+        let all: Vec<Memento<'_>> = (0..7).map(|day| (FIRST + 86_400 * day, URL)).collect();
+        let whole = timemap(&all);
+        for format in [Format::Link, Format::Json] {
+            let text = whole.part(format, whole.ends(), [true, true]);
+            for size in 1..8 {
+                let parts = all.chunks(size).enumerate().map(|(at, part)| {
+                    timemap(part).part(format, whole.ends(), [at == 0, (at + 1) * size >= all.len()])
+                });
+                assert_eq!(parts.collect::<String>(), text, "{format:?} by {size}");
+            }
+        }
+        assert_eq!(whole.json()["mementos"]["list"].as_array().map(Vec::len), Some(7));
     }
 
     proptest! {

@@ -36,6 +36,41 @@ async fn cdx_lines(served: &Served, question: &str) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_ends_early_says_where_it_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let (served, oracle) = made_up(&dir).await;
+    // 16 lines of 128 bytes.
+    let few = Served::start(&dir.path().join("store"), 2048).await;
+    let page = oracle.urls().into_iter().max_by_key(|url| oracle.captures(url).len()).unwrap();
+    let mut cut = 0;
+    for question in [
+        "url=example&matchType=domain".to_owned(),
+        "url=example&matchType=domain&filter=statuscode:200&fl=original,timestamp".to_owned(),
+        "url=example&matchType=domain&collapse=timestamp:6".to_owned(),
+        "url=example&matchType=domain&sort=reverse".to_owned(),
+        "url=example&matchType=domain&limit=0&output=cdxj".to_owned(),
+        format!("url={}", encoded(page)),
+    ] {
+        let all = cdx_lines(&served, &question).await;
+        assert_eq!(cdx_lines(&few, &question).await, all, "{question}");
+        let (_, body) = few.call("GET", &format!("/cdx?{question}"), Body::empty()).await;
+        let text = String::from_utf8(body.to_vec()).unwrap();
+        let (lines, key) = text.split_once("\n\n").map_or((text.as_str(), None), |(lines, key)| (lines, Some(key)));
+        assert_eq!((lines.lines().count(), key.is_some()), (all.len().min(16), all.len() > 16), "{question}");
+        cut += usize::from(all.len() > 16);
+    }
+    assert!(cut >= 4);
+    let question = "/cdx?url=example&matchType=domain&output=json";
+    let Value::Array(lines) = few.get(question).await else { panic!("no list") };
+    assert_eq!((lines.len(), &lines[17]), (1 + 16 + 2, &json!([])));
+    let resumed = few.get(&format!("{question}&resumeKey={}", lines[18][0].as_str().unwrap())).await;
+    assert_eq!(resumed[1], served.get(question).await[17]);
+    // Link format has no place for a key, so a part is never taken for the whole.
+    let (status, reason, _) = few.refused("/cdx?url=example&matchType=domain&output=link").await;
+    assert_eq!((status, reason.as_str()), (413, "ANSWER_TOO_LARGE"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn captures_are_listed_as_a_cdx_server_lists_them() {
     let dir = tempfile::tempdir().unwrap();
     let (served, oracle) = made_up(&dir).await;

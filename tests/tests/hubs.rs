@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 use counting::{Counting, LIVE, PEAK};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use webstrata_engine::Progress;
 use webstrata_layers::format_digits;
 use webstrata_pipeline::build;
@@ -187,6 +189,74 @@ async fn calls_about_a_hub_take_the_memory_of_their_answers() {
     assert_eq!((rows.len() as u64, parts as u64), (pages.div_ceil(10), pages.div_ceil(10).div_ceil(10_000)));
     let uids: std::collections::BTreeSet<u64> = rows.iter().map(|row| row["uid"].as_u64().unwrap()).collect();
     assert_eq!(uids.len(), rows.len());
+}
+
+/// Reads the answer to a call over a connection, and keeps nothing of it. Returns its status and its bytes.
+async fn read(served: &Served, path: &str) -> (u16, u64) {
+    let mut stream = TcpStream::connect(served.server.address()).await.unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let (mut room, mut bytes, mut status) = (vec![0; 1 << 14], 0, 0);
+    loop {
+        let count = stream.read(&mut room).await.unwrap();
+        if bytes == 0 {
+            let head = String::from_utf8_lossy(&room[..count]).into_owned();
+            status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        }
+        bytes += count as u64;
+        if count == 0 {
+            return (status, bytes);
+        }
+    }
+}
+
+/// The same, repeated while the server has no memory for the call.
+async fn read_at_last(served: &Served, path: &str) -> u64 {
+    loop {
+        match read(served, path).await {
+            (200, bytes) => return bytes,
+            (status, _) => assert_eq!(status, 429, "{path}"),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_of_many_calls_stay_below_the_memory_of_all_calls() {
+    let _alone = ALONE.lock().await;
+    let (pages, directory) = (number("WEBSTRATA_HUB", 100_000), tempfile::tempdir().unwrap());
+    let store = store(directory.path(), pages, 1);
+    let often = directory.path().join("often.jsonl");
+    let captures = (0..i64::try_from(pages).unwrap()).map(|number| {
+        let ts = format_digits(1_100_000_000 + 60 * number);
+        format!("{{\"url\":\"http://often.test/\",\"ts\":\"{ts}\",\"links\":[]}}\n")
+    });
+    std::fs::write(&often, captures.collect::<String>()).unwrap();
+    let mut options = options(&store, vec![often]);
+    options.update = true;
+    build(&options, &Progress::default()).unwrap();
+    let (calls, memory) = (20, 256 << 20);
+    let served = serve(&store, 16 << 20, memory).await;
+    for path in [
+        format!("/v1/links?url={HUB}&direction=in&limit=0"),
+        format!("/v1/links?url={HUB}&direction=in&limit=0&match=host"),
+        format!("/v1/lifespans?url={HUB}&direction=in&limit=0"),
+        "/timemap/json/http://often.test/".to_owned(),
+        "/timemap/link/http://often.test/".to_owned(),
+        "/v1/captures?url=often.test&limit=0".to_owned(),
+        "/cdx?url=often.test".to_owned(),
+        "/cdx?url=test&matchType=domain".to_owned(),
+    ] {
+        let whole = read_at_last(&served, &path).await;
+        assert!(whole > 1 << 20, "{path}: {whole} bytes");
+        let before = live().await;
+        PEAK.store(before, Ordering::Relaxed);
+        let answers = join_all((0..calls).map(|_| read_at_last(&served, &path))).await;
+        let most = PEAK.load(Ordering::Relaxed) - before;
+        println!("{path}: {} KiB each, {} KiB at most for {calls} calls", whole >> 10, most >> 10);
+        assert!(answers.into_iter().all(|bytes| bytes == whole), "{path}");
+        // What each call has without a charge is a megabyte.
+        assert!(most < (memory + (calls << 20)).cast_signed(), "{path}: {most} bytes");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -261,3 +261,24 @@ fn a_directory_is_of_one_shelf_and_of_no_store() {
     assert!(refused(&dir.path().join("store")).contains("is a store"));
     assert!(Store::open(store.location().directory().unwrap()).is_ok());
 }
+
+#[cfg(unix)]
+#[test]
+fn links_inside_a_shelf_lead_nowhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let other = dir.path().join("other");
+    fs::create_dir_all(&other).unwrap();
+    let kept = other.join("part-00000.cell");
+    fs::write(&kept, "of somebody else").unwrap();
+    for place in ["LOCK", "cells", "cells/000001"] {
+        let path = dir.path().join(place.replace('/', "-"));
+        fs::create_dir_all(path.join(place).parent().unwrap()).unwrap();
+        let target = if place == "LOCK" { &kept } else { &other };
+        std::os::unix::fs::symlink(target, path.join(place)).unwrap();
+        let refused = Shelf::open(path.clone(), ENCODINGS).err().map(|error| error.to_string());
+        assert!(refused.is_some_and(|refused| refused.contains("symbolic link")), "{place}");
+        assert_eq!(fs::read_to_string(&kept).unwrap(), "of somebody else");
+        fs::remove_file(path.join(place)).unwrap();
+        assert!(Shelf::open(path, ENCODINGS).is_ok(), "{place}");
+    }
+}

@@ -14,6 +14,7 @@ use indicatif::HumanCount;
 use serde_json::json;
 use std::io::Write;
 use std::ops::Range;
+use webstrata_analysis::csv_text;
 use webstrata_layers::answers::backlinks::Row;
 use webstrata_layers::{
     Event, Linking, Links, Order, Period, RangeLength, Ranking, Referrer, Referrers, Scope, Uid, Unit, answer_of,
@@ -299,7 +300,7 @@ fn print_rows(
                 let unknown: Vec<String> = row.backlink.unknown.iter().map(interval).collect();
                 for stay in stays {
                     csv.write_record([
-                        name,
+                        &*csv_text(name),
                         url,
                         &row.pages.to_string(),
                         &row.backlink.targets.to_string(),

@@ -12,6 +12,7 @@ use clap::Args;
 use indicatif::HumanCount;
 use serde_json::json;
 use std::io::Write;
+use webstrata_analysis::csv_text;
 use webstrata_layers::{Folding, Linking, NeighbourhoodQuestion, NeighbourhoodSearch, answer_of, counted, format_time};
 use webstrata_url::domain_of;
 
@@ -98,7 +99,8 @@ pub(crate) fn run(args: &NeighbourhoodArgs, out: &mut dyn Write) -> anyhow::Resu
             }
             TableFormat::Csv => {
                 let (until, unknown) = (until.unwrap_or_default(), unknown.unwrap_or_default());
-                csv.write_record([from.as_str(), &until, source, target, linking.name(), &unknown])?;
+                let (source, target) = (csv_text(source), csv_text(target));
+                csv.write_record([from.as_str(), &until, &source, &target, linking.name(), &unknown])?;
             }
         }
     }

@@ -30,6 +30,8 @@ use webstrata_layers::{
 };
 use webstrata_url::{canonical, meant, spelt};
 
+/// The places and problems that are printed; JSON has all of them.
+const PRINTED: usize = 20;
 /// The memory for the blocks of the store, if captures and links are checked.
 const BLOCKS: usize = 64 << 20;
 
@@ -176,7 +178,10 @@ impl Search {
         for partition in &row.partitions {
             let Some(first) = partition.first_key_bytes().filter(|key| !key.is_empty()) else { continue };
             if self.is_wanted_key(&first) {
-                self.found.insert((format!("the manifest of epoch {epoch}"), format!("key {}", partition.first_key)));
+                let text = String::from_utf8_lossy(&first);
+                // Scheme and port are behind the text, as bytes that nobody reads.
+                let shown = format!("key {}", text.split(char::is_control).next().unwrap_or_default());
+                self.found.insert((format!("the manifest of epoch {epoch}"), shown));
             }
         }
     }
@@ -290,11 +295,12 @@ impl Search {
 
     pub(crate) fn print(&self, store: &Location, out: &mut dyn Write) -> anyhow::Result<()> {
         let Search { urls, files, found, problems, rules, .. } = self;
-        for (file, url) in found {
-            writeln!(out, "{file}: {url}")?;
-        }
-        for problem in problems {
-            writeln!(out, "{problem}")?;
+        // Files of earlier epochs that a reader has open may all have what was removed.
+        let lines = found.iter().map(|(file, url)| format!("{file}: {url}")).chain(problems.iter().cloned());
+        lines.take(PRINTED).try_for_each(|line| writeln!(out, "{line}"))?;
+        let more = (found.len() + problems.len()).saturating_sub(PRINTED);
+        if more > 0 {
+            writeln!(out, "and {more} more; --format json lists all of them")?;
         }
         let (what, sought) = match (urls.len(), rules) {
             (0, &rules) => (format!("what {} removed", counted(rules, "rule")), counted(rules, "rule")),

@@ -61,4 +61,4 @@ pub use error::Error;
 pub use export::{DRAWN_MAX, ExportOptions, ExportReport, Format, Names, Unfit, What, export};
 pub use hosts::{Fold, FoldError, UrlGroups};
 pub use outlet::{Ending, Outlet, Target, UnknownEnding, format_of, outside_stores, write_file};
-pub use table::{TableFormat, TableWriter, time, times};
+pub use table::{TableFormat, TableWriter, csv_text, time, times};

@@ -8,6 +8,7 @@ mod csv_sheet;
 
 use self::csv_sheet::CsvSheet;
 pub(crate) use self::csv_sheet::csv_error;
+pub use self::csv_sheet::csv_text;
 use crate::Error;
 use crate::outlet::{Ending, Outlet};
 use arrow_array::{ArrayRef, RecordBatch, TimestampMillisecondArray};

@@ -38,7 +38,7 @@ use crate::guard::attend::{Attendant, attended};
 use crate::guard::connections::origin::{Link, Origin};
 use crate::guard::connections::{Busy, ConnectionLimits};
 use crate::guard::limits::pace::{Answers, timely};
-use crate::guard::memory::Budget;
+use crate::guard::memory::{Budget, Charges, of_call};
 use crate::guard::methods::{Methods, Pool};
 use crate::protocol::refusal::{answer, is_grpc};
 use crate::protocol::status::{Reason, refuse};
@@ -233,6 +233,7 @@ type PermitPair = (OwnedSemaphorePermit, OwnedSemaphorePermit, Arc<Share>);
 struct Holds {
     _connection: Option<Busy>,
     _permit: Option<Permit>,
+    _charges: Option<Arc<Charges>>,
 }
 
 impl Attendant for Holds {}
@@ -343,7 +344,7 @@ async fn admit(State((admission, methods)): State<(Admission, Methods)>, mut req
     let connection = Link::of(request.extensions()).map(|link| link.line.busy());
     let pool = methods.of(request.uri().path()).pool;
     let Some(places) = admission.places(pool) else {
-        return attended(next.run(request).await, Holds { _connection: connection, _permit: None });
+        return attended(next.run(request).await, Holds { _connection: connection, _permit: None, _charges: None });
     };
     let Some(permit) = places.enter(Origin::of_call(request.extensions())).await else {
         let (calls, queue) = (places.calls, places.queue);
@@ -352,8 +353,9 @@ async fn admit(State((admission, methods)): State<(Admission, Methods)>, mut req
         return answer(status, is_grpc(request.headers()));
     };
     request.extensions_mut().insert(permit.clone());
-    let answered = next.run(timely(request, places.stall)).await;
-    places.answers.watched(attended(answered, Holds { _connection: connection, _permit: Some(permit) }))
+    let (answered, charges) = of_call(next.run(timely(request, places.stall))).await;
+    let holds = Holds { _connection: connection, _permit: Some(permit), _charges: Some(charges) };
+    places.answers.watched(attended(answered, holds))
 }
 
 #[cfg(test)]

@@ -8,9 +8,13 @@
 //! charge waits for a while and is then refused with `OVERLOADED`: a retry may succeed. A call that needs more than the
 //! limit of one call is refused at once with `ANSWER_TOO_LARGE`: a retry never succeeds.
 //!
+//! An answer is in memory until its caller has read it. [`of_call`] therefore keeps the charges of a call until its
+//! answer has ended, and [`Charge::settle`] leaves of a charge the bytes of the answer alone.
+//!
 //! Promises: all calls together hold at most the budget, and [`FREE`] bytes each. Sizes are estimates of the memory
 //! that this crate allocates, without the overhead of allocators. Cost of a call that stays below [`FREE`]: a lock.
 
+use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -25,6 +29,21 @@ use crate::protocol::status::{KEPT, Reason, refuse};
 const UNIT: usize = 64 << 10;
 /// The number of bytes that a call may hold without a charge to the budget.
 pub const FREE: usize = 1 << 20;
+
+tokio::task_local! {
+    /// The charges of the current call.
+    static CHARGES: Arc<Charges>;
+}
+
+/// The charges of one call. They are given back when this is dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Charges(Mutex<Vec<Arc<Charge>>>);
+
+/// Runs a call. Also returns its charges, to be kept until its answer has ended.
+pub(crate) async fn of_call<F: Future>(call: F) -> (F::Output, Arc<Charges>) {
+    let charges = Arc::<Charges>::default();
+    (CHARGES.scope(charges.clone(), call).await, charges)
+}
 
 /// The memory that calls share. Clones of a budget share the same memory. The default has no bound, for questions
 /// within a process.
@@ -69,6 +88,16 @@ impl Budget {
         let call_units_max = call_bytes.div_ceil(UNIT).clamp(1, units_max);
         let (units, used) = (Arc::new(Semaphore::new(units_max)), AtomicBool::new(false));
         Self(Some(Arc::new(Pot { units, units_max, call_units_max, wait, used })))
+    }
+
+    /// The charge of a new call, which holds no memory yet. Within [`of_call`], it lasts as long as the call.
+    pub(crate) fn charge_of_call(&self) -> Arc<Charge> {
+        let charge = Arc::new(self.charge());
+        // Outside a call of a server, nobody waits for an answer.
+        let _ = CHARGES.try_with(|charges| {
+            charges.0.lock().unwrap_or_else(PoisonError::into_inner).push(charge.clone());
+        });
+        charge
     }
 
     /// The charge of a new call, which holds no memory yet.
@@ -169,6 +198,23 @@ impl Charge {
         self.cover(0).await
     }
 
+    /// Charges for `bytes` alone, which stay until the call ends, and gives back what the charge holds beyond.
+    ///
+    /// # Errors
+    /// See [`Charge::cover`].
+    pub async fn settle(&self, bytes: usize) -> Result<(), Status> {
+        {
+            let mut held = self.lock();
+            held.kept = bytes;
+            let units = bytes.saturating_sub(FREE).div_ceil(UNIT);
+            if let (Some(pot), Some(permit)) = (&self.budget.0, &mut held.permit) {
+                drop(permit.split(permit.num_permits().saturating_sub(units)));
+                pot.used.store(true, Ordering::Relaxed);
+            }
+        }
+        self.cover(0).await
+    }
+
     /// Charges for `bytes` more, which stay until the call ends.
     ///
     /// # Errors
@@ -224,6 +270,26 @@ mod tests {
         assert_eq!(budget.held_bytes(), 4 * MIB);
         drop(charge);
         assert_eq!((budget.held_bytes(), budget.was_used(), budget.was_used()), (0, true, false));
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_charged_for_until_its_call_has_ended() {
+        let budget = budget();
+        let made = async {
+            let charge = budget.charge_of_call();
+            charge.keep(4 * MIB).await.unwrap();
+            charge.cover(2 * MIB).await.unwrap();
+            charge.settle(3 * MIB).await.unwrap();
+        };
+        let ((), charges) = of_call(made).await;
+        assert_eq!(budget.held_bytes(), 2 * MIB);
+        drop(charges);
+        assert_eq!(budget.held_bytes(), 0);
+        drop(budget.charge_of_call());
+        let charge = budget.charge();
+        charge.settle(5 * MIB).await.unwrap();
+        charge.settle(0).await.unwrap();
+        assert_eq!(budget.held_bytes(), 0);
     }
 
     #[tokio::test]

@@ -37,6 +37,7 @@ use crate::guard::connections::Connections;
 use crate::guard::drain::Drain;
 use crate::guard::limits::{Admission, Load};
 use crate::guard::methods::{METRICS, Methods};
+use crate::guard::panics;
 use crate::protocol::refusal::name;
 use webstrata_cells::image::Residence;
 
@@ -136,6 +137,11 @@ impl Metrics {
         let version = Family::<ByVersion, Level>::default();
         version.get_or_create(&ByVersion { version: env!("CARGO_PKG_VERSION") }).set(1);
         all.register("build_info", "The version of the program; the value is 1", version);
+        all.register(
+            "panics",
+            "Panics of calls and of work on the store; each is an error of the program",
+            panics::counter(),
+        );
         let call_seconds = Family::new_with_constructor(Times);
         all.register_with_unit(
             "call",

@@ -16,6 +16,7 @@ use crate::clerk::{Pinned, Texts};
 use crate::protocol::status::bad;
 use crate::shared::Shared;
 
+pub(in crate::http) mod text;
 pub(in crate::http) mod walk;
 
 /// Values whose URLs are looked up in one batch.

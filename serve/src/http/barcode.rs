@@ -14,14 +14,14 @@
 //! The answer has at most `limit` rows: the rows with the longest runs in total. For the other rows, the answer has
 //! their number, and how many of them had the link in each month: in a run, or, with direction=in, in a capture. Cost:
 //! the lifespans of the page, or of every page that links. With more than `limit` pages that link, the ranges of the
-//! in-links give their number by month and select the rows, so only the pages in the answer are read. [`svg`] draws the
-//! answer.
+//! in-links give their number by month and select the rows, so only the pages in the answer are read. The number of
+//! pages that link says first whether an answer can have them. [`svg`] draws the answer.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 
-use axum::Json;
 use axum::extract::{RawQuery, State};
+use axum::response::Response;
 use tonic::Status;
 use webstrata_layers::answers::barcode as answers;
 use webstrata_layers::record::capture::{gone_after, telling};
@@ -30,6 +30,7 @@ use webstrata_layers::{
     CaptureTime, Direction, InLinks, Lifespan, Precision, RangeLength, Uid, Way, Window, format_digits,
 };
 
+use super::answer::text::told;
 use super::describe::{Call, call};
 use super::question::address::find;
 use super::question::parameter::{Parameter, number};
@@ -37,6 +38,7 @@ use super::question::parameters::{DIRECTION, EPOCH, URL};
 use super::question::params::Params;
 use super::{Refused, pinned};
 use crate::clerk::Pinned;
+use crate::guard::limits::Bounds;
 use crate::protocol::status::fits_in_parts;
 use crate::shared::Shared;
 
@@ -58,6 +60,8 @@ pub(super) const BARCODE: Call = call::<answers::Barcode>(
 
 /// The number of pages per batch of questions for lifespans.
 const SOURCES: usize = 1000;
+/// The least number of values of a row in the answer: a URL, a run, a count and a time.
+const ROW: usize = 8;
 
 /// Rows that are not in an answer.
 #[derive(Default)]
@@ -107,12 +111,17 @@ struct Barcode {
 }
 
 impl Barcode {
-    async fn of(pinned: &Pinned, params: &Params, limit: usize) -> Result<Self, Status> {
+    async fn of(pinned: &Pinned, params: &Params, limit: usize, bounds: Bounds) -> Result<Self, Status> {
         let is_inward = params.word::<Way>("direction")? == Way::In;
         let (url, uid) = find(pinned, params.required("url")?).await?;
         let captures = pinned.captures(&[uid]).await?.into_values();
         let mut found = Vec::new();
         let (rows, rest) = if is_inward {
+            let number = pinned.degrees(&[uid], Direction::In(Precision::Exact), Window::ALWAYS).await?;
+            let number = number.first().map_or(0, |&number| usize::try_from(number).unwrap_or(usize::MAX));
+            // To select the rows, all pages that link are read in one answer of a cell.
+            let read = if number > limit { number } else { 0 };
+            bounds.admit_values(read.saturating_add(number.min(limit).saturating_mul(ROW)))?;
             inward_rows(pinned, uid, limit, &mut found).await?
         } else {
             outward_rows(&captures, pinned.lifespans(&[uid]).await?.values(), limit)
@@ -122,33 +131,35 @@ impl Barcode {
 }
 
 /// `/v1/barcode`.
-pub(super) async fn barcode(
-    State(shared): State<Shared>,
-    RawQuery(query): RawQuery,
-) -> Result<Json<answers::Barcode>, Refused> {
+pub(super) async fn barcode(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Response, Refused> {
     let params = Params::of(query.as_deref(), BARCODE.parameters)?;
     let limit = params.limit()?;
     let pinned = pinned(&shared, params.epoch()?).await?;
-    let Barcode { url, uid, is_inward, captures, rows, rest, found } = Barcode::of(&pinned, &params, limit).await?;
+    let Barcode { url, uid, is_inward, captures, rows, rest, found } =
+        Barcode::of(&pinned, &params, limit, shared.bounds).await?;
     let mut before = 0;
     let differences = captures.iter().map(|capture| capture.time - std::mem::replace(&mut before, capture.time));
     let captured = differences.collect();
-    Ok(Json(answers::Barcode {
-        epoch: pinned.epoch(),
-        url,
-        uid,
-        direction: if is_inward { Way::In } else { Way::Out },
-        captures: captured,
-        unknown: places(&captures, |capture| !capture.is_whole()).collect(),
-        cut: cut(&captures),
-        statuses: statuses(&captures),
-        replay: shared.http.replay.clone(),
-        links: pinned.urls(&rows.links).await?,
-        first_known: is_inward.then_some(found),
-        counts: rows.counts,
-        runs: rows.runs,
-        rest: rest.shown(),
-    }))
+    told(
+        &pinned,
+        answers::Barcode {
+            epoch: pinned.epoch(),
+            url,
+            uid,
+            direction: if is_inward { Way::In } else { Way::Out },
+            captures: captured,
+            unknown: places(&captures, |capture| !capture.is_whole()).collect(),
+            cut: cut(&captures),
+            statuses: statuses(&captures),
+            replay: shared.http.replay.clone(),
+            links: pinned.urls(&rows.links).await?,
+            first_known: is_inward.then_some(found),
+            counts: rows.counts,
+            runs: rows.runs,
+            rest: rest.shown(),
+        },
+    )
+    .await
 }
 
 fn places(captures: &[CaptureTime], select: impl Fn(&CaptureTime) -> bool) -> impl Iterator<Item = usize> {

@@ -7,14 +7,15 @@
 //! capture in the window are looked up. For in-links, all matching URLs are looked up, because a link target need not
 //! have been captured.
 
-use axum::Json;
 use axum::extract::{RawQuery, State};
+use axum::response::Response;
 use tonic::Status;
 use webstrata_layers::answers::links::{self as answers, About, Item, LinkLifespan, List, UnknownLinks};
 use webstrata_layers::{
     AsOf, Batch, Direction, Lifespan, Match, PageLinks, Precision, Sample, Sampling, Uid, Unknown, Way, Window,
 };
 
+use super::answer::text::told;
 use super::answer::walk::Walk;
 use super::answer::{Answer, Value};
 use super::describe::{Call, call};
@@ -52,8 +53,10 @@ pub(super) mod first;
 
 /// The number of sources per batch of questions for lifespans.
 const SOURCES: usize = 1000;
-/// The number of pages that link to a URL and are held together. Reading each part of the list reads the whole list.
-const STRETCH: usize = 1 << 17;
+/// The number of links of one URL that are held together. Reading each part of the list reads the whole list.
+const STRETCH: usize = 1 << 16;
+/// Bytes of memory for a link that is held, before its URL is known.
+const LINK: usize = 112;
 
 /// All links, their number, or a sample.
 #[derive(Clone, Copy)]
@@ -214,9 +217,10 @@ impl LinkQuestion {
             Way::Out => Vec::new(),
             Way::In => self.unknown(pinned, &[uid], None).await?.into_values(),
         };
+        pinned.charge().keep(unknown.len() * LINK + answer.values_max().min(STRETCH) * LINK).await?;
         while let (Some(first), false) = (next, answer.is_full()) {
-            let (links, after) =
-                pinned.links_from(uid, self.direction, self.window, first, answer.values_max()).await?;
+            let links_max = answer.values_max().min(STRETCH);
+            let (links, after) = pinned.links_from(uid, self.direction, self.window, first, links_max).await?;
             let within = |uid: &&Uid| **uid >= first && after.is_none_or(|after| **uid < after);
             let unknown: Vec<Uid> = unknown.iter().filter(within).copied().collect();
             add_each(pinned, &Link::all(self.way(), &links, &unknown), answer).await?;
@@ -238,6 +242,7 @@ impl LinkQuestion {
     ) -> Result<List, Status> {
         let question = PageLinks::new(spellings, self.direction, self.window);
         let (mut links, mut unknown) = pinned.answer(question).await?;
+        pinned.charge().keep((links.len() + unknown.len()) * LINK).await?;
         match self.form {
             AnswerForm::Count => {
                 let unknown = UnknownLinks::counted(self.way(), unknown.len());
@@ -295,10 +300,7 @@ impl LinkQuestion {
 }
 
 /// `/v1/links`.
-pub(super) async fn links(
-    State(shared): State<Shared>,
-    RawQuery(query): RawQuery,
-) -> Result<Json<answers::Links>, Refused> {
+pub(super) async fn links(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Response, Refused> {
     let params = Params::of(query.as_deref(), LINKS.parameters)?;
     let mut start = Start::of(shared.cluster.store(), "/v1/links", &params)?;
     let question = LinkQuestion::of(&params, &mut start)?;
@@ -309,7 +311,7 @@ pub(super) async fn links(
     let pinned = pinned(&shared, start.epoch).await?;
     let mut about = question.about(&pinned);
     let shown = |about, list, items, next_page| {
-        Ok(Json(answers::Links { about, list, items, resume_key: resume_key(&start, &pinned, next_page) }))
+        told(&pinned, answers::Links { about, list, items, resume_key: resume_key(&start, &pinned, next_page) })
     };
     if matched == Match::Exact {
         let (url, uid) = find(&pinned, url).await?;
@@ -318,7 +320,7 @@ pub(super) async fn links(
             let counted = pinned.degrees(&[uid], question.direction, question.window).await?;
             let unknown = question.unknown(&pinned, &[uid], None).await?.values().len();
             let unknown = UnknownLinks::counted(question.way(), unknown);
-            return shown(about, List::counted(counted.first().copied().unwrap_or(0), unknown), None, None);
+            return shown(about, List::counted(counted.first().copied().unwrap_or(0), unknown), None, None).await;
         }
         match question.form {
             AnswerForm::All => question.add_links(&pinned, uid, &start, &mut answer).await?,
@@ -326,7 +328,7 @@ pub(super) async fn links(
         }
         let list = question.list(answer.items.into_iter().flat_map(|item| item.values).collect());
         let list = question.with_last_known(&pinned, list, &[uid]).await?;
-        return shown(about, list, None, answer.next_page);
+        return shown(about, list, None, answer.next_page).await;
     }
     about.matching = Some(matched);
     if matched == Match::Surt {
@@ -334,7 +336,7 @@ pub(super) async fn links(
         about.spellings = Some(pinned.urls(&spellings).await?);
         let list = question.add_page(&pinned, &spellings, &start, &mut answer).await?;
         let list = question.with_last_known(&pinned, list, &spellings).await?;
-        return shown(about, list, None, answer.next_page);
+        return shown(about, list, None, answer.next_page).await;
     }
     let Matching { uids, .. } = Matching::of(&pinned, matched, ("url", url)).await?;
     let mut walk = Walk::new(pinned.clone(), uids, question.interval(), start.first_uid());
@@ -348,11 +350,16 @@ pub(super) async fn links(
             list: List::counted(item.values.first().copied().unwrap_or(0), None),
         };
         let items = counts.items.into_iter().map(item).collect();
-        return shown(about, List::default(), Some(items), counts.next_page);
+        return shown(about, List::default(), Some(items), counts.next_page).await;
     }
     while let Some(uids) = walk.next(&mut answer).await? {
         match question.links(&pinned, &uids).await {
-            Ok(links) => answer.add(&pinned, &uids, &links).await?,
+            Ok(links) => {
+                let held = links.values().len() * LINK;
+                pinned.charge().keep(held).await?;
+                answer.add(&pinned, &uids, &links).await?;
+                pinned.charge().change(held, 0).await?;
+            }
             Err(status) if fits_in_parts(&status) && walk.take_back(&uids) => {}
             Err(status) => return Err(status.into()),
         }
@@ -360,7 +367,7 @@ pub(super) async fn links(
     let item =
         |item: super::answer::Item<LinkShown>| Item { url: item.url, uid: item.uid, list: question.list(item.values) };
     let items = answer.items.into_iter().map(item).collect();
-    shown(about, List::default(), Some(items), answer.next_page)
+    shown(about, List::default(), Some(items), answer.next_page).await
 }
 
 /// Adds links to an answer, each as a separate value.
@@ -371,10 +378,7 @@ async fn add_each(pinned: &Pinned, links: &[Link], answer: &mut Answer<LinkShown
 }
 
 /// `/v1/lifespans`.
-pub(super) async fn lifespans(
-    State(shared): State<Shared>,
-    RawQuery(query): RawQuery,
-) -> Result<Json<answers::Lifespans>, Refused> {
+pub(super) async fn lifespans(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Response, Refused> {
     let params = Params::of(query.as_deref(), LIFESPANS.parameters)?;
     let inward = params.word::<Way>("direction")? == Way::In;
     let start = Start::of(shared.cluster.store(), "/v1/lifespans", &params)?;
@@ -424,5 +428,6 @@ pub(super) async fn lifespans(
     let resume_key = resume_key(&start, &pinned, answer.next_page);
     let unknown = question.unknown(&pinned, &[uid], None).await?.into_values();
     let unknown = UnknownLinks::of(question.way(), pinned.urls(&unknown).await?);
-    Ok(Json(answers::Lifespans { about: question.about(&pinned).url(url, uid), lifespans, unknown, resume_key }))
+    let about = question.about(&pinned).url(url, uid);
+    told(&pinned, answers::Lifespans { about, lifespans, unknown, resume_key }).await
 }

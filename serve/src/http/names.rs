@@ -3,11 +3,13 @@
 
 use axum::Json;
 use axum::extract::{Path, RawQuery, State};
+use axum::response::Response;
 use tonic::Status;
 use webstrata_layers::answers::captures::{Capture, Captures};
 use webstrata_layers::answers::names::{Found, Named, Translated, TranslatedUid, UrlOfUid};
 use webstrata_layers::{Batch, CaptureTime, Match, Uid, answers};
 
+use super::answer::text::told;
 use super::answer::walk::Walk;
 use super::answer::{Answer, Value};
 use super::describe::{Call, call};
@@ -67,10 +69,7 @@ impl Value for () {
 }
 
 /// `/v1/captures`.
-pub(super) async fn captures(
-    State(shared): State<Shared>,
-    RawQuery(query): RawQuery,
-) -> Result<Json<answers::captures::Captures>, Refused> {
+pub(super) async fn captures(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Response, Refused> {
     let params = Params::of(query.as_deref(), CAPTURES.parameters)?;
     let start = Start::of(shared.cluster.store(), "/v1/captures", &params)?;
     let (from, to) = params.interval()?.unwrap_or((i64::MIN, i64::MAX));
@@ -82,7 +81,7 @@ pub(super) async fn captures(
     if matched == Match::Surt {
         let (spellings, captures, next) = captures_of_spellings(&pinned, url, (from, to), &start, &answer).await?;
         let resume_key = resume_key(&start, &pinned, next);
-        return Ok(Json(Captures { spellings: Some(spellings), captures, resume_key, ..shown }));
+        return told(&pinned, Captures { spellings: Some(spellings), captures, resume_key, ..shown }).await;
     }
     let uid_intervals = if matched == Match::Exact {
         let (url, uid) = find(&pinned, url).await?;
@@ -99,7 +98,7 @@ pub(super) async fn captures(
     });
     shown.captures = lines.collect();
     shown.resume_key = resume_key(&start, &pinned, answer.next_page);
-    Ok(Json(shown))
+    told(&pinned, shown).await
 }
 
 /// The spellings of one page, and its captures in a closed interval, in order of time, as many as fit into the answer.
@@ -148,10 +147,7 @@ pub(super) async fn captures_of(
 }
 
 /// `/v1/urls`.
-pub(super) async fn urls(
-    State(shared): State<Shared>,
-    RawQuery(query): RawQuery,
-) -> Result<Json<answers::names::Urls>, Refused> {
+pub(super) async fn urls(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Response, Refused> {
     let params = Params::of(query.as_deref(), URLS.parameters)?;
     let start = Start::of(shared.cluster.store(), "/v1/urls", &params)?;
     let interval = params.interval()?;
@@ -174,7 +170,7 @@ pub(super) async fn urls(
     }
     let urls = answer.items.into_iter().map(|item| Named { url: item.url, uid: item.uid }).collect();
     let resume_key = resume_key(&start, &pinned, answer.next_page);
-    Ok(Json(answers::names::Urls { epoch: pinned.epoch(), urls, resume_key }))
+    told(&pinned, answers::names::Urls { epoch: pinned.epoch(), urls, resume_key }).await
 }
 
 /// `/v1/uids`.

@@ -14,7 +14,8 @@ use std::mem::size_of;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{RawQuery, Request, State};
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{StreamExt, TryStreamExt, unfold};
 use futures_util::{FutureExt, Stream};
@@ -26,7 +27,7 @@ use super::question::params::Params;
 use super::{Refused, pinned};
 use crate::answering::{Answering, BATCH, Long, failure_of};
 use crate::clerk::Pinned;
-use crate::protocol::status::Reason;
+use crate::protocol::status::{Reason, refuse};
 use crate::shared::Shared;
 use webstrata_layers::read::question::lines::{Line, Lines};
 use webstrata_layers::read::question::{Asked, Meant};
@@ -48,6 +49,9 @@ pub(super) async fn query(
     request: Request,
 ) -> Result<Response, Refused> {
     let params = Params::of(query.as_deref(), QUERY.parameters)?;
+    if let Some(encoding) = request.headers().get(CONTENT_ENCODING).filter(|encoding| *encoding != "identity") {
+        return Ok(encoded(encoding));
+    }
     let pinned = pinned(&shared, params.epoch()?).await?;
     let body = request.into_body().into_data_stream().map_err(axum::Error::into_inner);
     let long = Long::Refused { bytes_max: shared.bounds.values.saturating_mul(size_of::<u64>()) };
@@ -55,6 +59,15 @@ pub(super) async fn query(
         Answers { body: Some(Box::pin(body)), lines: Lines::default(), answering: Answering::new(pinned, long) };
     let answers = unfold(answers, |mut answers| async move { Some((answers.next().await?, answers)) });
     Ok(([(CONTENT_TYPE, "application/x-ndjson")], Body::from_stream(answers)).into_response())
+}
+
+/// The answer to questions that are compressed. A compressed body would be read as invalid lines.
+fn encoded(encoding: &HeaderValue) -> Response {
+    let message = format!("Content-Encoding: {encoding:?} is not read; send the questions as they are");
+    let mut response = Refused(refuse(Reason::BadRequest, message, &[])).into_response();
+    *response.status_mut() = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+    response.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    response
 }
 
 type Broken = Box<dyn std::error::Error + Send + Sync>;

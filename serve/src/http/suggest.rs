@@ -10,14 +10,15 @@
 
 use std::ops::Range;
 
-use axum::Json;
 use axum::extract::{RawQuery, State};
+use axum::response::Response;
 use tonic::Status;
 use webstrata_layers::answers::Time;
 use webstrata_layers::answers::names::{Suggested, SuggestedHost, SuggestedPage};
 use webstrata_layers::record::key;
 use webstrata_layers::{CaptureTime, Direction, Precision, Uid, Window};
 
+use super::answer::text::told;
 use super::describe::{Call, call};
 use super::question::parameter::{Parameter, number, text};
 use super::question::parameters::EPOCH;
@@ -43,10 +44,7 @@ pub(super) const SUGGEST: Call = call::<Suggested>(
 const LOOK: u64 = 1 << 14;
 
 /// `/v1/suggest`.
-pub(super) async fn suggest(
-    State(shared): State<Shared>,
-    RawQuery(query): RawQuery,
-) -> Result<Json<Suggested>, Refused> {
+pub(super) async fn suggest(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Response, Refused> {
     let params = Params::of(query.as_deref(), SUGGEST.parameters)?;
     let limit = params.limit()?;
     // An empty text is a valid question here; other parameters refuse it.
@@ -65,11 +63,15 @@ pub(super) async fn suggest(
         first: captures.first().map(|capture| Time(capture.time)),
         last: captures.last().map(|capture| Time(capture.time)),
     };
-    Ok(Json(Suggested {
-        epoch: pinned.epoch(),
-        pages: pages.iter().zip(urls).zip(in_links).map(page).collect(),
-        hosts: hosts.into_iter().map(|(host, urls)| SuggestedHost { host, urls }).collect(),
-    }))
+    told(
+        &pinned,
+        Suggested {
+            epoch: pinned.epoch(),
+            pages: pages.iter().zip(urls).zip(in_links).map(page).collect(),
+            hosts: hosts.into_iter().map(|(host, urls)| SuggestedHost { host, urls }).collect(),
+        },
+    )
+    .await
 }
 
 /// The part of a text that may be part of a host name.

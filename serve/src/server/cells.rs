@@ -15,6 +15,7 @@ use crate::clerk::LocalCells;
 use crate::cluster::Cluster;
 use crate::guard::limits::Bounds;
 use crate::guard::memory::{Budget, FREE};
+use crate::guard::panics::caught;
 use crate::protocol::proto::cells_server::Cells;
 use crate::protocol::proto::question::Question as QuestionKind;
 use crate::protocol::proto::{
@@ -108,9 +109,9 @@ impl LocalCells for CellsService {
             let permit = threads.acquire_owned().await.map_err(|_| Status::unavailable("the server stops"))?;
             let answered = tokio::task::spawn_blocking(move || {
                 let _held = (permit, charge);
-                held.ask(&questions)
+                caught(&"questions to cells", || held.ask(&questions))
             });
-            answered.await.map_err(|_| Status::internal("the server panicked on this question; see its log"))?
+            answered.await.map_err(|_| Status::unavailable("the server stops"))??
         })
     }
 

@@ -158,6 +158,9 @@ test("lines of CSV are quoted as RFC 4180 says", () => {
   const text = 'name,value\r\n"say ""x""","a,b"\r\n"two\r\nlines",\r\n7,0\r\n,plain\r\n';
   assert.equal(csvOf(["name", "value"], lines), text);
   assert.equal(csvOf(["a,b"], []), "a,b\r\n");
+  const formulas = ["=1+1", "+a", "-a.example", "@a"].map((host) => ({ host, number: -1 }));
+  const shown = csvOf(["host", "number"], formulas);
+  assert.equal(shown, "host,number\r\n'=1+1,-1\r\n'+a,-1\r\n'-a.example,-1\r\n'@a,-1\r\n");
 });
 
 test("lines of JSON have their columns only", () => {

@@ -2,7 +2,7 @@
 //!
 //! | column | text |
 //! |---|---|
-//! | `Utf8` | the text itself, in quotes if it has a comma, a quote or a line break |
+//! | `Utf8` | the text as [`csv_text`] gives it, in quotes if it has a comma, a quote or a line break |
 //! | `UInt32`, `UInt64` | decimal digits |
 //! | `Float64` | the fewest digits that read back as the same number; exponents below `0.00001` and from `1e16` |
 //! | `Boolean` | `true`, `false` |
@@ -19,6 +19,7 @@ use arrow_array::{
 use arrow_schema::{DataType, Schema, TimeUnit};
 use chrono::{DateTime, SecondsFormat};
 use csv::ByteRecord;
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// Writes batches of one schema; see the head of this file.
@@ -71,7 +72,7 @@ impl<'a> Column<'a> {
             return Ok(());
         }
         match self {
-            Column::Texts(values) => record.push_field(values.value(row).as_bytes()),
+            Column::Texts(values) => record.push_field(csv_text(values.value(row)).as_bytes()),
             Column::Long(values) => record.push_field(itoa::Buffer::new().format(values.value(row)).as_bytes()),
             Column::Short(values) => record.push_field(itoa::Buffer::new().format(values.value(row)).as_bytes()),
             Column::Reals(values) => record.push_field(ryu::Buffer::new().format(values.value(row)).as_bytes()),
@@ -121,6 +122,23 @@ impl<W: Write> CsvSheet<W> {
     }
 }
 
+/// A text as a field of CSV, before quotes. A text that a spreadsheet would run as a formula, such as a host that
+/// begins with `=` or `-`, gets an apostrophe before it. URLs begin with their scheme and stay as they are.
+///
+/// ```
+/// use webstrata_analysis::csv_text;
+///
+/// assert_eq!(csv_text("=1+1.example"), "'=1+1.example");
+/// assert_eq!(csv_text("http://example.org/=1"), "http://example.org/=1");
+/// ```
+#[must_use]
+pub fn csv_text(text: &str) -> Cow<'_, str> {
+    match text.as_bytes().first() {
+        Some(b'=' | b'+' | b'-' | b'@' | b'\t' | b'\r') => format!("'{text}").into(),
+        _ => text.into(),
+    }
+}
+
 /// The error of the system, with its kind, in an error of the library.
 pub(crate) fn csv_error(error: csv::Error) -> io::Error {
     match error.into_kind() {
@@ -159,6 +177,16 @@ mod tests {
         let expected = "\"te,xt\",long,short,truth\na,18446744073709551615,4294967295,true\n\"a,b\",0,,false\n\
                         \"\"\"c\"\"\n\",,1,\n d ,7,2,\n,8,3,\n\"é\r\",9,4,\n";
         assert_eq!(written(columns).unwrap(), expected);
+    }
+
+    #[test]
+    fn no_text_is_a_formula() {
+        let texts = ["=1+1", "+a.example", "-a.example", "@a", "\tb", "a=b", "", "'=1"];
+        let texts: ArrayRef = Arc::new(StringArray::from(texts.to_vec()));
+        let negative: ArrayRef = Arc::new(Float64Array::from(vec![-1.0; 8]));
+        let expected = "host,n\n'=1+1,-1.0\n'+a.example,-1.0\n'-a.example,-1.0\n'@a,-1.0\n'\tb,-1.0\na=b,-1.0\n\
+                        ,-1.0\n'=1,-1.0\n";
+        assert_eq!(written(vec![("host", texts), ("n", negative)]).unwrap(), expected);
     }
 
     #[test]

@@ -8,7 +8,8 @@
 //!
 //! If a store is in a directory of this machine and has an image there, that image is used in place. Images get their
 //! names when they are complete, verified and durable. A mapped image stays mapped when it is removed. Threads share a
-//! shelf freely.
+//! shelf freely. Nothing inside a shelf is a symbolic link, which would lead what the shelf writes and removes to
+//! another place.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -50,7 +51,14 @@ impl Shelf {
         if directory.join("CURRENT").try_exists().map_err(failed)? {
             return Err(wrong("it is a store, and cells of a server need a directory of their own"));
         }
+        let leads_away = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_symlink());
+        if [CELLS, "LOCK"].iter().any(|name| leads_away(&directory.join(name))) {
+            return Err(wrong("it has a symbolic link in place of its files, which is not followed; remove the link"));
+        }
         std::fs::create_dir_all(directory.join(CELLS)).map_err(failed)?;
+        if rows_in(&directory).map_err(failed)?.iter().any(|row| leads_away(row)) {
+            return Err(wrong("it has a symbolic link in place of a row, which is not followed; remove the link"));
+        }
         let lock =
             regular::open_with(&directory.join("LOCK"), File::options().create(true).append(true)).map_err(failed)?;
         match lock.try_lock() {

@@ -3,11 +3,13 @@
 /** @typedef {Record<string, unknown>} Line */
 
 /**
- * A field of CSV: quoted where it has a comma, a quote or an end of line.
+ * A field of CSV: quoted where it has a comma, a quote or an end of line. A text that a spreadsheet would run as a
+ * formula gets an apostrophe before it.
  * @param {unknown} value
  */
 function fieldOf(value) {
-  const text = String(value ?? "");
+  const isFormula = typeof value === "string" && /^[=+\-@\t\r]/.test(value);
+  const text = `${isFormula ? "'" : ""}${value ?? ""}`;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

@@ -2,8 +2,10 @@
 //!
 //! A call holds a permit while its request arrives and its answer is sent ([`crate::guard::limits`]), and the caller
 //! sets the speed of both. A request must therefore arrive within a time, counted from the server's first wait for its
-//! bytes. An answer is dropped when it has waited for its caller for that time in total. Each [`RATE`] bytes that the
-//! caller reads add a second. Time that an answer waits for the server does not count.
+//! bytes. An answer is dropped when its caller takes nothing for that time, or when it has waited for its caller for
+//! that time in total. Each [`RATE`] bytes that the caller reads add a second to the total, but not to a single wait,
+//! because the buffers of a connection take the first bytes at once. Time that an answer waits for the server does not
+//! count.
 //!
 //! Large answers are sent in pieces, so that at most one piece is buffered for a caller that does not read. Costs of a
 //! call: an allocation for each body, and an uncontended lock for each piece of an answer.
@@ -107,8 +109,9 @@ impl Answer {
     }
 
     fn is_stale(&self, stall: Duration) -> bool {
-        let waits = self.since.map(|since| self.waited + since.elapsed());
-        waits.is_some_and(|waits| waits >= stall + Duration::from_secs(self.taken / RATE))
+        let waits = self.since.map(|since| since.elapsed());
+        let total_max = stall + Duration::from_secs(self.taken / RATE);
+        waits.is_some_and(|waits| waits >= stall || self.waited + waits >= total_max)
     }
 }
 
@@ -239,7 +242,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_takes_a_byte_now_and_then_is_given_up_and_who_takes_all_slowly_is_not() {
-        let (answers, stall) = (Answers::default(), Duration::from_millis(60));
+        let (answers, stall) = (Answers::default(), Duration::from_millis(600));
         let drops = stream::iter((0..100).map(|_| Ok::<_, std::io::Error>(Bytes::from_static(b"!"))));
         let mut drops = answers.watched(Response::new(Body::from_stream(drops))).into_body();
         let all = PIECE * 20 + 1;
@@ -259,6 +262,19 @@ mod tests {
         assert!(dropped, "it was read, by a byte at a time");
         assert!(large.is_end_stream() && bytes == all);
         assert_eq!(answers.given_up(), 1);
+    }
+
+    #[tokio::test]
+    async fn what_buffers_took_buys_no_time() {
+        let (answers, stall) = (Answers::default(), Duration::from_millis(40));
+        let mut large = answers.watched(Response::new(Body::from(vec![7; PIECE * 20]))).into_body();
+        for _ in 0..10 {
+            assert!(matches!(next(&mut large).await, Some(Ok(_))));
+        }
+        sleep(2 * stall).await;
+        answers.give_up(stall);
+        assert_eq!(answers.given_up(), 1);
+        assert!(matches!(next(&mut large).await, Some(Err(_))));
     }
 
     type Next = Option<Result<Frame<Bytes>, axum::Error>>;

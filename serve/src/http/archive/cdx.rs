@@ -9,8 +9,8 @@
 //! time. `listing` counts lines and makes resume keys. `shape` writes the output formats, and `field` has the fields of
 //! a line.
 //!
-//! Captures of a page are in order of time; captures of several pages are in order of UIDs, then of time. Without
-//! `limit`, all captures are listed, and the answer is sent while it is made. A resume key is the position of the last
+//! Captures of a page are in order of time; captures of several pages are in order of UIDs, then of time. An answer has
+//! the lines that `limit` and `listing` allow, and is sent while it is made. A resume key is the position of the last
 //! line, and collapsing continues from that line. A page of `page` is a slice of the matching UIDs ([`BLOCK`]); some
 //! pages have no captures.
 

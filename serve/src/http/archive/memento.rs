@@ -5,20 +5,26 @@
 //! archive that replays them. Cost: the captures of all spellings of the page.
 
 use std::borrow::Cow;
+use std::convert::Infallible;
+use std::ops::Range;
 
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{CONTENT_TYPE, LINK, LOCATION, VARY};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{AppendHeaders, IntoResponse, Response};
+use futures_util::stream;
 use tonic::Status;
+use webstrata_layers::CaptureTime;
 
+use crate::clerk::Pinned;
 use crate::http::describe::{Answer, Call, text_call};
 use crate::http::question::address::{meant, spellings_of};
 use crate::http::question::home::{VARIES, home};
 use crate::http::question::parameter::{Parameter, text};
 use crate::http::question::params::decoded;
 use crate::http::{Refused, pinned};
-use crate::memento::{Memento, TimeMap, time_of_http_date};
+use crate::memento::{Format, Memento, TimeMap, time_of_http_date};
 use crate::protocol::status::{Reason, bad, refuse};
 use crate::shared::Shared;
 
@@ -50,17 +56,23 @@ pub(in crate::http) const GATE: Call = Call {
 
 const ACCEPT_DATETIME: HeaderName = HeaderName::from_static("accept-datetime");
 
+/// The mementos in one part of the text of a TimeMap.
+const PART: usize = 512;
+/// Bytes of memory for a capture of a page.
+const CAPTURE: usize = 64;
+
 /// `/timemap/link/URL`.
 pub(in crate::http) async fn link(shared: State<Shared>, uri: Uri, headers: HeaderMap) -> Result<Response, Refused> {
-    let text = of_page(&shared, &uri, &headers, "/timemap/link/", |timemap| timemap.link_format()).await?;
+    let page = Page::of(&shared, &uri, &headers, "/timemap/link/").await?;
     let fields = [(CONTENT_TYPE, HeaderValue::from_static("application/link-format")), (VARY, VARIES)];
-    Ok((fields, text).into_response())
+    Ok((fields, page.body(Format::Link)).into_response())
 }
 
 /// `/timemap/json/URL`.
 pub(in crate::http) async fn json(shared: State<Shared>, uri: Uri, headers: HeaderMap) -> Result<Response, Refused> {
-    let shown = of_page(&shared, &uri, &headers, "/timemap/json/", |timemap| timemap.json()).await?;
-    Ok(([(VARY, VARIES)], axum::Json(shown)).into_response())
+    let page = Page::of(&shared, &uri, &headers, "/timemap/json/").await?;
+    let fields = [(CONTENT_TYPE, HeaderValue::from_static("application/json")), (VARY, VARIES)];
+    Ok((fields, page.body(Format::Json)).into_response())
 }
 
 /// `/timegate/URL`.
@@ -70,8 +82,9 @@ pub(in crate::http) async fn gate(shared: State<Shared>, uri: Uri, headers: Head
         let message = "Accept-Datetime: not a date (expected as Tue, 20 Jun 2000 18:02:59 GMT)";
         return Err(bad(message).into());
     };
+    let page = Page::of(&shared, &uri, &headers, "/timegate/").await?;
     let chosen = |timemap: TimeMap<'_>| timemap.nearest(time).map(|it| (timemap.memento(it), timemap.links_of(it)));
-    let chosen = of_page(&shared, &uri, &headers, "/timegate/", chosen).await?;
+    let chosen = page.timemap(0..page.captures.len(), chosen);
     let field = |text: String| {
         HeaderValue::try_from(text).map_err(|_| bad("url: it has characters that a redirect cannot have"))
     };
@@ -85,36 +98,74 @@ pub(in crate::http) async fn gate(shared: State<Shared>, uri: Uri, headers: Head
     Ok((StatusCode::FOUND, AppendHeaders(fields)).into_response())
 }
 
-/// Calls `show` with the TimeMap of the page that a path names after `prefix`.
-///
-/// # Errors
-/// BAD_REQUEST for text that is not a URL; NOT_IN_STORE, also for pages without captures.
-async fn of_page<T>(
-    shared: &Shared,
-    uri: &Uri,
-    headers: &HeaderMap,
-    prefix: &str,
-    show: impl FnOnce(TimeMap<'_>) -> T,
-) -> Result<T, Status> {
-    let text = uri.path_and_query().and_then(|path| path.as_str().strip_prefix(prefix)).unwrap_or_default();
-    let original = meant(&of_path(text))?.swap_remove(0);
-    let home = home(shared, uri, headers)?;
-    let pinned = pinned(shared, 0).await?;
-    let spellings = spellings_of(&pinned, &original).await?;
-    let (captures, urls) = tokio::try_join!(pinned.captures_of_page(&spellings), pinned.urls(&spellings))?;
-    if captures.is_empty() {
-        let message = format!("{original} was never captured; other pages link to it");
-        return Err(refuse(Reason::NotInStore, message, &[("epoch", pinned.epoch())]));
+/// A page that was captured, and what its TimeMap names.
+struct Page {
+    original: String,
+    /// The captures, in order of time, each with the place of its URL.
+    captures: Vec<(CaptureTime, usize)>,
+    urls: Vec<String>,
+    replay: String,
+    timegate: String,
+    timemap: String,
+    /// Keeps the memory of the call charged.
+    _pinned: Pinned,
+}
+
+impl Page {
+    /// The page that a path names after `prefix`.
+    ///
+    /// # Errors
+    /// BAD_REQUEST for text that is not a URL; NOT_IN_STORE, also for pages without captures.
+    async fn of(shared: &Shared, uri: &Uri, headers: &HeaderMap, prefix: &str) -> Result<Self, Status> {
+        let text = uri.path_and_query().and_then(|path| path.as_str().strip_prefix(prefix)).unwrap_or_default();
+        let original = meant(&of_path(text))?.swap_remove(0);
+        let home = home(shared, uri, headers)?;
+        let pinned = pinned(shared, 0).await?;
+        let spellings = spellings_of(&pinned, &original).await?;
+        let (captures, urls) = tokio::try_join!(pinned.captures_of_page(&spellings), pinned.urls(&spellings))?;
+        if captures.is_empty() {
+            let message = format!("{original} was never captured; other pages link to it");
+            return Err(refuse(Reason::NotInStore, message, &[("epoch", pinned.epoch())]));
+        }
+        pinned.charge().settle(captures.len() * CAPTURE).await?;
+        let replay = shared.http.replay.clone();
+        let (timegate, timemap) = (format!("{home}/timegate/"), format!("{home}/timemap/"));
+        Ok(Self { original, captures, urls, replay, timegate, timemap, _pinned: pinned })
     }
-    let mementos: Vec<Memento<'_>> =
-        captures.iter().map(|(capture, spelling)| (capture.time, urls[*spelling].as_str())).collect();
-    Ok(show(TimeMap {
-        original: &original,
-        mementos: &mementos,
-        replay: &shared.http.replay,
-        timegate: &format!("{home}/timegate/"),
-        timemap: &format!("{home}/timemap/"),
-    }))
+
+    fn memento(&self, (capture, spelling): &(CaptureTime, usize)) -> Memento<'_> {
+        (capture.time, self.urls[*spelling].as_str())
+    }
+
+    /// Calls `show` with the TimeMap of some of the captures.
+    fn timemap<T>(&self, range: Range<usize>, show: impl FnOnce(TimeMap<'_>) -> T) -> T {
+        let mementos: Vec<Memento<'_>> = self.captures[range].iter().map(|capture| self.memento(capture)).collect();
+        show(TimeMap {
+            original: &self.original,
+            mementos: &mementos,
+            replay: &self.replay,
+            timegate: &self.timegate,
+            timemap: &self.timemap,
+        })
+    }
+
+    /// The text of the TimeMap from a capture on.
+    fn part(&self, format: Format, first: usize) -> String {
+        let (len, end) = (self.captures.len(), self.captures.len().min(first + PART));
+        let ends = self.captures.first().zip(self.captures.last());
+        let ends = ends.map(|(first, last)| [first, last].map(|capture| self.memento(capture)));
+        self.timemap(first..end, |timemap| timemap.part(format, ends, [first == 0, end == len]))
+    }
+
+    /// The text of the TimeMap, made while it is sent.
+    fn body(self, format: Format) -> Body {
+        if self.captures.len() <= PART {
+            return self.part(format, 0).into();
+        }
+        let parts =
+            (0..self.captures.len()).step_by(PART).map(move |first| Ok::<_, Infallible>(self.part(format, first)));
+        Body::from_stream(stream::iter(parts))
+    }
 }
 
 /// The URL at the end of a path: verbatim, or completely percent-encoded, or with one slash if a proxy merged two.

@@ -8,8 +8,8 @@
 
 use std::ops::Range;
 
-use axum::Json;
 use axum::extract::{RawQuery, State};
+use axum::response::Response;
 use tonic::Status;
 use webstrata_layers::answers::Day;
 use webstrata_layers::answers::backlinks as answers;
@@ -17,6 +17,7 @@ use webstrata_layers::{Event, Match, Order, Ranking, Referrers, Uid, Unit};
 use webstrata_url::{domain_of, is_name};
 
 use crate::clerk::{BacklinkAnswer, BacklinkQuestion, Pinned};
+use crate::http::answer::text::told;
 use crate::http::describe::{Call, call};
 use crate::http::question::matching::{Matching, matched};
 use crate::http::question::parameter::{Parameter, flag, number, text, words, words_of};
@@ -94,7 +95,7 @@ pub(in crate::http) const BACKLINKS: Call = call::<answers::Backlinks>(
 pub(in crate::http) async fn backlinks(
     State(shared): State<Shared>,
     RawQuery(query): RawQuery,
-) -> Result<Json<answers::Backlinks>, Refused> {
+) -> Result<Response, Refused> {
     let params = Params::of(query.as_deref(), BACKLINKS.parameters)?;
     let start = Start::of(shared.cluster.store(), "/v1/backlinks", &params)?;
     let url = params.required("url")?;
@@ -124,23 +125,27 @@ pub(in crate::http) async fn backlinks(
     let BacklinkAnswer { ranked: answer, urls } = pinned.who_links(question).await?;
     let resume_key = answer.rows.last().filter(|_| answer.left > 0);
     let resume_key = resume_key.map(|last| start.key_after(pinned.epoch(), order.place(last)));
-    Ok(Json(answers::Backlinks {
-        epoch: pinned.epoch(),
-        url: url.to_owned(),
-        matching,
-        source: source.map(|(source, _)| source.to_owned()),
-        source_match: source.map(|(_, matching)| matching),
-        unit,
-        targets,
-        pages: answer.pages,
-        rows_total: answer.total,
-        rows_selected: answer.selected,
-        periods: answer.periods.iter().map(|(start, _)| Day(*start)).collect(),
-        columns: answers::Columns::of(&answer.periods),
-        hosts: answer.hosts.iter().map(answers::Host::of).collect(),
-        rows: answer.rows.iter().zip(&urls).map(|(row, url)| answers::Row::of(row, url, interval.1)).collect(),
-        resume_key,
-    }))
+    told(
+        &pinned,
+        answers::Backlinks {
+            epoch: pinned.epoch(),
+            url: url.to_owned(),
+            matching,
+            source: source.map(|(source, _)| source.to_owned()),
+            source_match: source.map(|(_, matching)| matching),
+            unit,
+            targets,
+            pages: answer.pages,
+            rows_total: answer.total,
+            rows_selected: answer.selected,
+            periods: answer.periods.iter().map(|(start, _)| Day(*start)).collect(),
+            columns: answers::Columns::of(&answer.periods),
+            hosts: answer.hosts.iter().map(answers::Host::of).collect(),
+            rows: answer.rows.iter().zip(&urls).map(|(row, url)| answers::Row::of(row, url, interval.1)).collect(),
+            resume_key,
+        },
+    )
+    .await
 }
 
 /// The source, and how URLs match it.

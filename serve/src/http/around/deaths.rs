@@ -5,8 +5,8 @@
 //! page with a failure, and for each row, the in-links of its page. Each page of the table costs as much as the first
 //! one.
 
-use axum::Json;
 use axum::extract::{RawQuery, State};
+use axum::response::Response;
 use webstrata_layers::answers::Day;
 use webstrata_layers::answers::deaths as answers;
 use webstrata_layers::{
@@ -15,6 +15,7 @@ use webstrata_layers::{
 use webstrata_url::is_name;
 
 use crate::clerk::Texts;
+use crate::http::answer::text::told;
 use crate::http::describe::{Call, call};
 use crate::http::question::matching::{Matching, matched};
 use crate::http::question::parameter::{Parameter, flag, number, text, words, words_of};
@@ -89,7 +90,7 @@ pub(in crate::http) const DEATHS: Call = call::<answers::Deaths>(
 pub(in crate::http) async fn deaths(
     State(shared): State<Shared>,
     RawQuery(query): RawQuery,
-) -> Result<Json<answers::Deaths>, Refused> {
+) -> Result<Response, Refused> {
     let params = Params::of(query.as_deref(), DEATHS.parameters)?;
     let start = Start::of(shared.cluster.store(), "/v1/deaths", &params)?;
     let url = params.get("url")?;
@@ -127,17 +128,21 @@ pub(in crate::http) async fn deaths(
     };
     let status = |&(status, died): &(Code, u64)| answers::StatusCount { status: status.code(), died };
     let last = deaths.rows.last().zip(linkers.last()).filter(|_| deaths.left > 0);
-    Ok(Json(answers::Deaths {
-        epoch: pinned.epoch(),
-        url: url.map(ToOwned::to_owned),
-        matching: url.map(|_| matching),
-        rows_total: deaths.total,
-        rows_selected: deaths.selected,
-        periods: deaths.periods.iter().map(|(start, _)| Day(*start)).collect(),
-        columns: answers::Columns::of(&deaths.periods),
-        statuses: deaths.statuses.iter().map(status).collect(),
-        replay: shared.http.replay.clone(),
-        rows: deaths.rows.iter().zip(&linkers).map(row).collect(),
-        resume_key: last.map(|(last, linkers)| start.key_after(pinned.epoch(), asked.place(last, linkers.linking))),
-    }))
+    told(
+        &pinned,
+        answers::Deaths {
+            epoch: pinned.epoch(),
+            url: url.map(ToOwned::to_owned),
+            matching: url.map(|_| matching),
+            rows_total: deaths.total,
+            rows_selected: deaths.selected,
+            periods: deaths.periods.iter().map(|(start, _)| Day(*start)).collect(),
+            columns: answers::Columns::of(&deaths.periods),
+            statuses: deaths.statuses.iter().map(status).collect(),
+            replay: shared.http.replay.clone(),
+            rows: deaths.rows.iter().zip(&linkers).map(row).collect(),
+            resume_key: last.map(|(last, linkers)| start.key_after(pinned.epoch(), asked.place(last, linkers.linking))),
+        },
+    )
+    .await
 }

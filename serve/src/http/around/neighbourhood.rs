@@ -4,13 +4,14 @@
 //! Links are columns with indexes into `nodes`, so that a picture for all dates is one small answer. Links of a node to
 //! itself are left out.
 
-use axum::Json;
 use axum::extract::{RawQuery, State};
+use axum::response::Response;
 use webstrata_layers::answers::around as answers;
 use webstrata_layers::record::key::host_of;
 use webstrata_layers::{Grain, Groups, NeighbourhoodQuestion, NeighbourhoodSearch};
 use webstrata_url::domain_of;
 
+use crate::http::answer::text::told;
 use crate::http::describe::{Call, call};
 use crate::http::question::address::find;
 use crate::http::question::parameter::{Parameter, number, text, words, words_of};
@@ -60,7 +61,7 @@ pub(in crate::http) const NEIGHBOURHOOD: Call = Call {
 pub(in crate::http) async fn neighbourhood(
     State(shared): State<Shared>,
     RawQuery(query): RawQuery,
-) -> Result<Json<answers::Neighbourhood>, Refused> {
+) -> Result<Response, Refused> {
     let params = Params::of(query.as_deref(), NEIGHBOURHOOD.parameters)?;
     let url = params.required("url")?;
     let is_wide = params.number("hops")? == Some(2);
@@ -88,20 +89,24 @@ pub(in crate::http) async fn neighbourhood(
     }
     let is_page = unit == Grain::Page;
     let missing = || found.nodes.iter().enumerate().filter(|(_, node)| !node.is_captured).map(|(place, _)| place);
-    Ok(Json(answers::Neighbourhood {
-        epoch: pinned.epoch(),
-        url,
-        uid,
-        unit,
-        hops: if is_wide { 2 } else { 1 },
-        centre: found.centre,
-        not_captured: is_page.then(|| missing().collect()),
-        urls: (!is_page).then(|| found.nodes.iter().map(|node| node.urls).collect()),
-        links: answers::Edges::of(&found.edges),
-        domains: domains.names,
-        domain: domains.of,
-        left_out: found.left_out,
-        unread: found.unread,
-        nodes: found.nodes.into_iter().map(|node| node.name).collect(),
-    }))
+    told(
+        &pinned,
+        answers::Neighbourhood {
+            epoch: pinned.epoch(),
+            url,
+            uid,
+            unit,
+            hops: if is_wide { 2 } else { 1 },
+            centre: found.centre,
+            not_captured: is_page.then(|| missing().collect()),
+            urls: (!is_page).then(|| found.nodes.iter().map(|node| node.urls).collect()),
+            links: answers::Edges::of(&found.edges),
+            domains: domains.names,
+            domain: domains.of,
+            left_out: found.left_out,
+            unread: found.unread,
+            nodes: found.nodes.into_iter().map(|node| node.name).collect(),
+        },
+    )
+    .await
 }

@@ -1,11 +1,12 @@
 //! `/v1/ways`: the shortest ways of links from one page to another at a date.
 
-use axum::Json;
 use axum::extract::{RawQuery, State};
+use axum::response::Response;
 use webstrata_layers::answers::around as answers;
 use webstrata_layers::{AsOf, Uid, WaySearch};
 
 use crate::clerk::Texts;
+use crate::http::answer::text::told;
 use crate::http::describe::{Call, call};
 use crate::http::question::address::find;
 use crate::http::question::parameter::{Parameter, number, text};
@@ -36,7 +37,7 @@ pub(in crate::http) const WAYS: Call = call::<answers::Ways>(
 pub(in crate::http) async fn ways(
     State(shared): State<Shared>,
     RawQuery(query): RawQuery,
-) -> Result<Json<answers::Ways>, Refused> {
+) -> Result<Response, Refused> {
     let params = Params::of(query.as_deref(), WAYS.parameters)?;
     let (url, target) = (params.required("url")?, params.required("target")?);
     let at = params.time("at", true)?.unwrap_or(i64::MAX);
@@ -49,14 +50,18 @@ pub(in crate::http) async fn ways(
     let unknown = &found.unknown[..found.unknown.len().min(limit)];
     let texts = Texts::of(&pinned, [&found.ways.concat(), unknown].concat()).await?;
     let urls = |uids: &[Uid]| uids.iter().map(|&uid| texts.get(uid).to_owned()).collect::<Vec<_>>();
-    Ok(Json(answers::Ways {
-        epoch: pinned.epoch(),
-        url,
-        target,
-        links: found.links,
-        is_cut: found.is_cut,
-        ways: found.ways.iter().map(|way| urls(way)).collect(),
-        unknown: (!unknown.is_empty()).then(|| urls(unknown)),
-        unknown_pages: (!unknown.is_empty()).then_some(found.unknown.len()),
-    }))
+    told(
+        &pinned,
+        answers::Ways {
+            epoch: pinned.epoch(),
+            url,
+            target,
+            links: found.links,
+            is_cut: found.is_cut,
+            ways: found.ways.iter().map(|way| urls(way)).collect(),
+            unknown: (!unknown.is_empty()).then(|| urls(unknown)),
+            unknown_pages: (!unknown.is_empty()).then_some(found.unknown.len()),
+        },
+    )
+    .await
 }

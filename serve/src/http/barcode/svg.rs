@@ -79,7 +79,7 @@ pub(in crate::http) async fn svg(
     let params = Params::of(query.as_deref(), PICTURE.parameters)?;
     let (limit, width) = (params.limit()?, params.number("width")?.unwrap_or_default());
     let pinned = pinned(&shared, params.epoch()?).await?;
-    let barcode = Barcode::of(&pinned, &params, limit).await?;
+    let barcode = Barcode::of(&pinned, &params, limit, shared.bounds).await?;
     let names = pinned.urls(&barcode.rows.links).await?;
     let address = format!("{} · epoch {}", home::home(&shared, &uri, &headers)?, pinned.epoch());
     let picture = picture(&barcode, &names, f64::from(u32::try_from(width).unwrap_or(u32::MAX)), &address);

@@ -4,12 +4,13 @@
 //! Changes are in order of the UID of the link, each once. Cost: for each part of the answer, the links at both dates;
 //! with in-links, the captures of the sources in the answer. Memory: the UIDs of both dates, and one batch.
 
-use axum::Json;
 use axum::extract::{RawQuery, State};
+use axum::response::Response;
 use webstrata_layers::answers::Time;
 use webstrata_layers::answers::links::{self as answers, ChangedLink};
 use webstrata_layers::{Batch, Changed, Failures, LinkChange, Uid, Way};
 
+use crate::http::answer::text::told;
 use crate::http::answer::{Answer, Value};
 use crate::http::describe::{Call, call};
 use crate::http::question::address::find;
@@ -65,7 +66,7 @@ impl Value for Change {
 pub(in crate::http) async fn changed(
     State(shared): State<Shared>,
     RawQuery(query): RawQuery,
-) -> Result<Json<answers::Changed>, Refused> {
+) -> Result<Response, Refused> {
     let params = Params::of(query.as_deref(), CHANGED.parameters)?;
     let start = Start::of(shared.cluster.store(), "/v1/changed", &params)?;
     let direction = params.word::<Way>("direction")?;
@@ -85,15 +86,19 @@ pub(in crate::http) async fn changed(
     let (links, mut each) = (changes.iter().map(|change| change.link).collect::<Vec<_>>(), Batch::default());
     changes.iter().for_each(|&change| each.push(&[change]));
     answer.add(&pinned, &links, &each).await?;
-    Ok(Json(answers::Changed {
-        epoch: pinned.epoch(),
-        url,
-        uid,
-        direction,
-        from_date: Time(from.time),
-        to_date: Time(to.time),
-        unknown: (!inward && !changed.unknown.is_empty()).then_some(true),
-        changes: answer.items.into_iter().flat_map(|item| item.values).collect(),
-        resume_key: resume_key(&start, &pinned, answer.next_page),
-    }))
+    told(
+        &pinned,
+        answers::Changed {
+            epoch: pinned.epoch(),
+            url,
+            uid,
+            direction,
+            from_date: Time(from.time),
+            to_date: Time(to.time),
+            unknown: (!inward && !changed.unknown.is_empty()).then_some(true),
+            changes: answer.items.into_iter().flat_map(|item| item.values).collect(),
+            resume_key: resume_key(&start, &pinned, answer.next_page),
+        },
+    )
+    .await
 }

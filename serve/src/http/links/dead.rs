@@ -1,11 +1,12 @@
 //! `/v1/dead_links`: the links of a page to pages that are gone as of a time, each with the failure that ended the
 //! page. `questions::dead_links` of `webstrata_layers` has the rule. Cost: the captures of all links of the page.
 
-use axum::Json;
 use axum::extract::{RawQuery, State};
+use axum::response::Response;
 use webstrata_layers::answers::links::{self as answers, About};
 use webstrata_layers::{DeadLinkSearch, Way, Window};
 
+use crate::http::answer::text::told;
 use crate::http::describe::{Call, call};
 use crate::http::question::address::find;
 use crate::http::question::parameters::{AT, EPOCH, FAILURES, MAX_AGE, URL};
@@ -23,7 +24,7 @@ pub(in crate::http) const DEAD_LINKS: Call = call::<answers::DeadLinks>(
 pub(in crate::http) async fn dead_links(
     State(shared): State<Shared>,
     RawQuery(query): RawQuery,
-) -> Result<Json<answers::DeadLinks>, Refused> {
+) -> Result<Response, Refused> {
     let params = Params::of(query.as_deref(), DEAD_LINKS.parameters)?;
     let as_of = params.as_of()?;
     let url = params.required("url")?;
@@ -32,5 +33,5 @@ pub(in crate::http) async fn dead_links(
     let found = pinned.answer(DeadLinkSearch::new(uid, as_of)).await?;
     let urls = pinned.urls(&found.dead.iter().map(|dead| dead.link).collect::<Vec<_>>()).await?;
     let about = About::of(pinned.epoch(), Way::Out, Window::AsOf(as_of));
-    Ok(Json(answers::DeadLinks::of(about.url(url, uid), &found, urls)))
+    told(&pinned, answers::DeadLinks::of(about.url(url, uid), &found, urls)).await
 }

@@ -1,12 +1,13 @@
 //! `/v1/first`: the pages that linked first to a URL, oldest first. An answer has up to `limit` pages, the number of
 //! all pages, and where the next answer continues. Each answer costs as much as the first one.
 
-use axum::Json;
 use axum::extract::{RawQuery, State};
+use axum::response::Response;
 use webstrata_layers::First;
 use webstrata_layers::answers::Time;
 use webstrata_layers::answers::links::{self as answers, FirstLink};
 
+use crate::http::answer::text::told;
 use crate::http::describe::{Call, call};
 use crate::http::question::address::find;
 use crate::http::question::parameter::{Parameter, number};
@@ -29,7 +30,7 @@ pub(in crate::http) const FIRST: Call = call::<answers::First>(
 pub(in crate::http) async fn first(
     State(shared): State<Shared>,
     RawQuery(query): RawQuery,
-) -> Result<Json<answers::First>, Refused> {
+) -> Result<Response, Refused> {
     let params = Params::of(query.as_deref(), FIRST.parameters)?;
     let start = Start::of(shared.cluster.store(), "/v1/first", &params)?;
     let limit = params.limit()?;
@@ -44,5 +45,5 @@ pub(in crate::http) async fn first(
     let first = lines.map(|((first, _), page)| FirstLink { first: Time(*first), page, name: None }).collect();
     let next = PagePosition { sent: end, ..PagePosition::default() };
     let resume_key = resume_key(&start, &pinned, (end < pages.len()).then_some(next));
-    Ok(Json(answers::First { epoch: pinned.epoch(), url, uid, pages: pages.len(), first, resume_key }))
+    told(&pinned, answers::First { epoch: pinned.epoch(), url, uid, pages: pages.len(), first, resume_key }).await
 }

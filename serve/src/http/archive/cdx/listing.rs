@@ -1,9 +1,14 @@
 //! One answer under construction: counts lines, and knows where the next page begins.
 //!
+//! The size of an answer in bytes bounds its lines ([`LINE`]), and [`LOOK`] the time for finding them. If more lines
+//! may follow, the answer ends with a resume key, whether or not the client asked for one, so that no client takes it
+//! for the whole. Lines that must all be known before the first is sent are refused if they take longer.
+//!
 //! Memory: the last lines, with a negative limit; the nearest lines, with `sort=closest` for several pages.
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
 use tonic::Status;
 use webstrata_layers::Uid;
@@ -17,6 +22,12 @@ use super::source::{CHUNK, Reach, Source};
 use crate::clerk::Pinned;
 use crate::http::question::address::meant;
 use crate::http::question::resume::{PagePosition, Start};
+use crate::protocol::status::{Reason, refuse};
+
+/// Bytes of an answer for each line that it may have.
+const LINE: usize = 128;
+/// How long one answer looks for lines.
+const LOOK: Duration = Duration::from_secs(5);
 
 /// The parameters of a source for its questions to the clerk.
 pub(super) struct Question {
@@ -36,6 +47,14 @@ pub(super) struct Listing {
     /// The number of lines that are skipped before the first.
     skips: u64,
     limit: Limit,
+    /// The number of lines that the answer may still have, whatever the limit.
+    lines_left: usize,
+    /// How long the answer has looked for lines.
+    looked: Duration,
+    /// The position of the last line that was looked at.
+    seen: Option<PagePosition>,
+    /// Whether the answer ends before its limit.
+    is_cut: bool,
     /// Whether the source returns lines from the end although the answer is in the order of the store.
     is_from_end: bool,
     /// Whether the first line from the source was the last line of the page before.
@@ -87,7 +106,7 @@ impl Listing {
                 }
                 (0..).zip(&mut lines).for_each(|(sent, line)| line.position.sent = sent);
                 lines.drain(..position.unwrap_or_default().sent.min(lines.len()));
-                Source::Page(lines)
+                Source::Page(lines.into_iter())
             }
             Order::Reverse => Source::back(uid_intervals, position),
             Order::Stored if is_from_end => Source::back(uid_intervals, position),
@@ -103,6 +122,10 @@ impl Listing {
             source,
             skips: if position.is_none() { asked.offset } else { 0 },
             limit: asked.limit,
+            lines_left: (bytes / LINE).max(1),
+            looked: Duration::ZERO,
+            seen: None,
+            is_cut: false,
             is_from_end,
             continues: position.is_some() && nearest.is_none(),
             nearest,
@@ -127,12 +150,37 @@ impl Listing {
             if self.is_ended {
                 return Ok(None);
             }
+            let begun = Instant::now();
             match self.source.next(&self.question, self.count()).await? {
                 Some(lines) => self.take(lines, &mut out),
                 None => self.finish(&mut out),
             }
+            self.looked += begun.elapsed();
+            if self.looked > LOOK && !self.is_ended {
+                self.stop(&mut out)?;
+            }
+            if self.is_cut && self.shape == Shape::Link {
+                let message = "more lines follow, and link format has no place for a resume key; set limit";
+                return Err(refuse(Reason::AnswerTooLarge, message, &[]));
+            }
         }
         Ok(Some(out))
+    }
+
+    /// Ends an answer that has looked for lines for too long.
+    fn stop(&mut self, out: &mut String) -> Result<(), Status> {
+        if self.nearest.is_some() || self.skips > 0 || matches!(self.limit, Limit::Last(_)) {
+            let message = format!(
+                "all lines must be known before the first, and {LOOK:?} are not enough; ask for fewer URLs or a \
+                 shorter interval"
+            );
+            return Err(refuse(Reason::AnswerTooLarge, message, &[]));
+        }
+        if self.seen.is_some() {
+            self.is_cut = true;
+            self.end(self.seen, out);
+        }
+        Ok(())
     }
 
     /// The number of captures to look up next.
@@ -149,9 +197,10 @@ impl Listing {
         for line in lines {
             if std::mem::take(&mut self.continues) {
                 self.last = Some(line.position);
-                keep(&[], &mut self.collapses, &line);
+                keep(&self.filters, &mut self.collapses, &line);
                 continue;
             }
+            self.seen = Some(line.position);
             if !keep(&self.filters, &mut self.collapses, &line) {
                 continue;
             }
@@ -170,6 +219,10 @@ impl Listing {
         if self.skips > 0 {
             self.skips -= 1;
             return;
+        }
+        if self.lines_left == 0 {
+            self.is_cut = true;
+            return self.end(self.last, out);
         }
         match &mut self.limit {
             Limit::All => self.write(&line, out),
@@ -217,6 +270,7 @@ impl Listing {
 
     fn write(&mut self, line: &Line, out: &mut String) {
         self.last = Some(line.position);
+        self.lines_left = self.lines_left.saturating_sub(1);
         self.shape.write(&self.columns, line, !self.has_lines, &self.links, out);
         self.has_lines = true;
     }

@@ -53,7 +53,8 @@ const SORT: Parameter = words(
 const REVERSE: Parameter = text("reverse", "Another name for sort=reverse.").example(&["false"]);
 const LIMIT: Parameter = signed(
     "limit",
-    "Lines, at most; 0: all. A negative number asks for the last lines.",
+    "Lines, at most; 0 or none: as many as one answer may have, which are 131,072. A negative number asks for the \
+        last lines.",
     -(LIMITS[1] as i64),
     LIMITS[0],
 )
@@ -106,8 +107,11 @@ const PAGE_SIZE: Parameter =
     number("pageSize", "Blocks of 3,000 URLs in a page.", 1, 1_000_000).default(BLOCKS).example(&["50"]);
 const SHOW_NUM_PAGES: Parameter =
     flag("showNumPages", "Only the number of pages; in the dialect of pywb an object with pages, pageSize and blocks.");
-const SHOW_RESUME_KEY: Parameter =
-    flag("showResumeKey", "Whether an answer that the limit ends is followed by an empty line and a resume key.");
+const SHOW_RESUME_KEY: Parameter = flag(
+    "showResumeKey",
+    "Whether an answer that the limit ends is followed by an empty line and a resume key. An answer that ends before \
+        its limit always is.",
+);
 const GZIP: Parameter =
     flag("gzip", "Without effect; Accept-Encoding says how an answer is compressed.").example(&["false"]).repeated();
 const RESOLVE_REVISITS: Parameter =
@@ -170,7 +174,8 @@ pub(in crate::http) const CDX: Call = Call {
     about: Some(
         "A line has the fields urlkey, timestamp, original, mimetype, statuscode, digest and length; mimetype, \
             digest and length are -, since a store has links and not records. Captures of a page are in order of \
-            time, those of several pages in order of UIDs. Without limit all captures are listed. A URL that is \
+            time, those of several pages in order of UIDs. An answer has at most 131,072 lines, and looks for lines \
+            for five seconds; if more may follow, it ends with an empty line and a resume key. A URL that is \
             not in the store has no captures. The dialect is that of pywb if the question has fields, from_ts, \
             collapseTime, allowFuzzy or output=cdxj, a field named url, mime or status, or a filter that begins \
             with =, != or !~; else it is that of the Internet Archive. In the shapes of pywb, an answer without \

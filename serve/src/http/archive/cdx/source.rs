@@ -124,7 +124,7 @@ pub(super) fn slice(uid_intervals: Vec<Range<Uid>>, first: u64, count: u64) -> V
 /// The source of captures; see the head of this file.
 pub(super) enum Source {
     /// The captures of one page, once.
-    Page(Vec<Line>),
+    Page(std::vec::IntoIter<Line>),
     /// The captures of matching URLs.
     Walk {
         uid_intervals: Vec<Range<Uid>>,
@@ -149,6 +149,7 @@ impl Source {
         (from, to): (i64, i64),
     ) -> Result<Vec<Line>, Status> {
         let (captures, urls) = tokio::try_join!(pinned.captures_of_page(spellings), pinned.urls(spellings))?;
+        pinned.charge().keep(2 * captures.len() * size_of::<Line>()).await?;
         let urls: Vec<Arc<str>> = urls.into_iter().map(Arc::from).collect();
         let in_interval = captures.into_iter().filter(|(capture, _)| (from..=to).contains(&capture.time));
         let line = |(capture, spelling): (_, usize)| Line {
@@ -175,7 +176,14 @@ impl Source {
     /// The next captures, at most about `count`; `None` at the end.
     pub(super) async fn next(&mut self, question: &Question, count: usize) -> Result<Option<Vec<Line>>, Status> {
         match std::mem::replace(self, Self::Ended) {
-            Self::Page(lines) => Ok(Some(lines)),
+            Self::Page(mut lines) => {
+                let next: Vec<Line> = lines.by_ref().take(count).collect();
+                if next.is_empty() {
+                    return Ok(None);
+                }
+                *self = Self::Page(lines);
+                Ok(Some(next))
+            }
             Self::Ended => Ok(None),
             Self::Walk { uid_intervals, from } => {
                 let (lines, next) = captures(question, uid_intervals.clone(), from, count).await?;
