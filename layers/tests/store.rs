@@ -144,7 +144,7 @@ fn manifests_that_lie_are_refused() {
     };
     open(&good).unwrap();
     let newer = with("\"format\": 5", "\"format\": 7").unwrap_err();
-    assert!(matches!(newer, Error::NewerFormat { found: 7, known: 4, .. }));
+    assert!(matches!(newer, Error::NewerFormat { found: 7, known: 5, .. }));
     assert!(
         newer.to_string().ends_with("has format 7; this program reads formats up to 5: install a newer version"),
         "{newer}"
