@@ -218,8 +218,8 @@ async fn over_grpc(service: &LinksService, question: &Question) -> Vec<Row> {
     first.rows.into_iter().chain(rest.rows).map(row).collect()
 }
 
-/// Names the first pages that link to each dead page, over HTTP and gRPC: the rows of a store are joined before the list
-/// is cut. Returns the number of lists that are cut.
+/// Names the first pages that link to each dead page, over HTTP and gRPC: the rows of a store are joined before the
+/// list is cut. Returns the number of lists that are cut.
 async fn few_linkers(served: &Served, service: &LinksService, layers: &Reader) -> usize {
     let mut named = 0;
     for most in [1, 2, 3] {
