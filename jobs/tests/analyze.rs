@@ -182,6 +182,14 @@ fn columns_of_rot_add_up() {
     let table = place.table("rot.csv");
     let sum = |name: &str| table[name].iter().sum::<f64>();
     assert_eq!((sum("gone"), sum("missing")), (1.0, 2.0), "{table:?}");
+    // `deaths --missing` names these pages.
+    let deaths = command(&["deaths"]).arg(place.path("store")).args(["--missing", "--format", "csv"]).output().unwrap();
+    let right = [
+        "page,died,status,seen,returned,linking,unknown",
+        "http://a.example/never,2008-01-01T00:00:00Z,404,,,0,0",
+        "http://a.example/nor,2009-01-01T00:00:00Z,404,,,0,0",
+    ];
+    assert_eq!(String::from_utf8(deaths.stdout).unwrap().lines().collect::<Vec<_>>(), right);
 }
 
 #[test]

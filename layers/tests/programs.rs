@@ -200,7 +200,8 @@ proptest! {
             after: None, limit: 3,
         };
         let asked = DeathsAsked {
-            interval: (0, LAST), missing: is_inward, still: is_wide, status: None, period: RangeLength::Month, order, after: None, limit: 3,
+            interval: (0, LAST), missing: is_inward, still: is_wide, status: None, period: RangeLength::Month, order,
+            after: None, limit: 3,
         };
         let near = NeighbourhoodQuestion { centre: uids[0], is_wide, at: is_inward.then_some(at), limit: 5 };
         let all = [Uid(0)..Uid(4), Uid(4)..Uid(URLS)];

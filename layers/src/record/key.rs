@@ -44,8 +44,8 @@ const ODD: u8 = 0x03;
 const MARK: u8 = 0x04;
 /// Added to a byte after [`MARK`] in keys that begin with `!`.
 const MOVED: u8 = 0x10;
-/// Comes before the two hexadecimal digits of a byte of an odd host. No host has `@`, and `@` sorts above `)`, so that a
-/// host comes before its subdomains.
+/// Comes before the two hexadecimal digits of a byte of an odd host. No host has `@`, and `@` sorts above `)`, so that
+/// a host comes before its subdomains.
 const ESCAPE: u8 = b'@';
 
 /// Writes the key of a URL to `out`, which is cleared first.

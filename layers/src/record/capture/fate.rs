@@ -2,8 +2,8 @@
 //!
 //! A page *dies* at the first failure that ends it ([`Failures::End`]) after a capture in which it was there. The page
 //! has *returned* at the next capture in which it is there. Captures that say nothing of the page, such as outages, are
-//! passed over. A page that was never there cannot die: with a failure that ends pages, it is *missing* ([`missing`]). As
-//! of a time, a page is gone if its last event is a death, and back if it has returned
+//! passed over. A page that was never there cannot die: with a failure that ends pages, it is *missing* ([`missing`]).
+//! As of a time, a page is gone if its last event is a death, and back if it has returned
 //! ([`PageState`](crate::PageState)).
 //!
 //! Times are seconds, UTC. Cost: linear in the captures.
@@ -153,7 +153,8 @@ mod tests {
             let captures = captures(&codes);
             let counting = captures.iter().filter(|capture| Failures::End.counts(capture.status));
             let is_missing = missing(captures.iter().copied()).is_some();
-            prop_assert_eq!(is_missing, counting.clone().count() > 0 && counting.clone().all(|it| it.status.is_failure()));
+            let has_failed = counting.clone().all(|capture| capture.status.is_failure());
+            prop_assert_eq!(is_missing, has_failed && counting.clone().count() > 0);
             prop_assert!(!is_missing || deaths(captures.iter().copied()).is_empty());
         }
 

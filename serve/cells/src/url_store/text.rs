@@ -2,7 +2,8 @@
 //!
 //! The key of a usual URL is one or two bytes shorter than the URL. When the host is reversed, label by label, its last
 //! two bytes `,` and `)` come first, where the `//` goes: `com,example,)/a` becomes `),example,com/a`, and `http:` goes
-//! before it. Source: the form of `webstrata_layers::record::key`, which also turns the keys of odd URLs: they are rare.
+//! before it. Source: the form of `webstrata_layers::record::key`, which also turns the keys of odd URLs: they are
+//! rare.
 
 use webstrata_layers::record::key::url_of_key;
 
