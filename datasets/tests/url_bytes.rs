@@ -18,6 +18,7 @@ use webstrata_url::canonical;
 const ALL: LinkKinds = LinkKinds { anchors: true, redirects: true, embeds: false, outlinks: true, via: true };
 
 /// The URLs and the links of all captures of a file, canonical, and in order. Nothing may be damaged.
+#[cfg(test)]
 fn read(name: &str, bytes: &[u8]) -> Vec<(String, Vec<String>)> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(name);
@@ -25,6 +26,7 @@ fn read(name: &str, bytes: &[u8]) -> Vec<(String, Vec<String>)> {
     pages(&path)
 }
 
+#[cfg(test)]
 fn pages(path: &Path) -> Vec<(String, Vec<String>)> {
     let (captures, tally) = read_all(path, ALL);
     assert_eq!((tally.damaged(), tally.files().len()), (0, 0), "{}: {:?}", path.display(), tally.examples());
@@ -33,6 +35,7 @@ fn pages(path: &Path) -> Vec<(String, Vec<String>)> {
     pages
 }
 
+#[cfg(test)]
 fn page(capture: &Capture) -> (String, Vec<String>) {
     let url = canonical(None, &capture.url).unwrap();
     let base = url.parse().unwrap();
@@ -44,16 +47,19 @@ fn page(capture: &Capture) -> (String, Vec<String>) {
     (url, links.chain(referred).collect())
 }
 
+#[cfg(test)]
 fn expected(pages: &[(&str, &[&str])]) -> Vec<(String, Vec<String>)> {
     let url = |path: &&str| format!("http://a.example/{path}");
     pages.iter().map(|(page, links)| (url(page), links.iter().map(url).collect())).collect()
 }
 
 /// The bytes of a text in Latin-1.
+#[cfg(test)]
 fn latin1(text: &str) -> Vec<u8> {
     text.chars().map(|letter| u8::try_from(u32::from(letter)).unwrap()).collect()
 }
 
+#[cfg(test)]
 fn warc(kind: &str, url: &str, fields: &str, block: &str) -> String {
     format!(
         "WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {url}\r\nWARC-Date: 2020-01-01T00:00:00Z\r\n{fields}\

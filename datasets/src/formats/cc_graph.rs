@@ -43,6 +43,7 @@ use crate::files::hashed::{DigestCell, Hashed};
 use crate::files::head::Head;
 use crate::files::lines::Lines;
 use crate::files::place::Place;
+use memchr::memmem;
 
 /// The description of a file of a release in a build that reads no web graph.
 pub(crate) const NEEDS_OPTIONS: &str = "web graph of Common Crawl: read one release with --format cc-graph and --time";
@@ -69,9 +70,10 @@ pub(crate) fn kind(head: &Head<'_>) -> Option<Kind> {
         if edges::parse(line).is_some() {
             edges += 1;
         } else if let Some((id, rest)) = vertices::parse(line) {
-            let is_name = names::checked(cell(rest).0).is_ok();
-            vertices += usize::from(is_name);
-            others += usize::from(!is_name);
+            // The tables of other tools have URLs.
+            let is_url = memmem::find(cell(rest).0, b"://").is_some();
+            vertices += usize::from(!is_url);
+            others += usize::from(is_url);
             first = first.or(Some(id));
         } else {
             others += 1;

@@ -563,7 +563,7 @@ mod tests {
         let found: Vec<u64> =
             tally.examples().iter().filter(|e| e.finding == Finding::BadJson).map(|e| e.offset).collect();
         assert_eq!(found, offsets);
-        assert_eq!((tally.of(Finding::BadDate), tally.damaged()), (1, 11));
+        assert_eq!((tally.of(Finding::BadDate), tally.damaged()), (1, 12));
     }
 
     #[test]

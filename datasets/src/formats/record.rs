@@ -255,7 +255,7 @@ mod tests {
         fields.clear();
         assert_eq!(fields.read(b"A: b\n<html>\n<a title='x:y'>\nC: d\n"), 5);
         fields.clear();
-        assert_eq!(fields.read(b"Power by: x\n<b>name</b>: y\n: z\nC: d\n\n<html>"), 37);
+        assert_eq!(fields.read(b"Power by: x\n: z\n<b>name</b>: y\nC: d\n\n<html>"), 37);
         assert_eq!(fields.get("c").as_deref(), Some("d"));
     }
 

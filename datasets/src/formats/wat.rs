@@ -567,3 +567,18 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Items<T> {
         from.deserialize_any(ItemsVisitor(PhantomData))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_may_have_several_values() {
+        let json =
+            r#"{"Content-Type":["text/plain","",7,"text/html"],"content-type":"x","Location":["/a","/b"],"A":null}"#;
+        let headers: Headers<'_> = serde_json::from_str(json).unwrap();
+        assert_eq!(headers.joined("CONTENT-TYPE").as_deref(), Some("text/plain, 7, text/html, x"));
+        assert_eq!(headers.get("location"), Some("/a"));
+        assert_eq!((headers.joined("a"), headers.get("b")), (None, None));
+    }
+}
