@@ -271,10 +271,15 @@ pub(crate) fn findings(tally: &Tally) -> serde_json::Map<String, serde_json::Val
 
 /// The counts of the parts of findings: the reasons of cut captures, and the methods other than GET.
 fn parts(tally: &Tally) -> serde_json::Map<String, serde_json::Value> {
-    let of = |finding| tally.parts(finding).map(|(name, count)| (name.to_owned(), json!(count))).collect();
-    let parts = tally.counts().map(|(finding, _)| (finding, of(finding)));
-    let parts = parts.filter(|(_, parts): &(Finding, serde_json::Map<_, _>)| !parts.is_empty());
-    parts.map(|(finding, parts)| (finding.name().to_owned(), parts.into())).collect()
+    let mut all = serde_json::Map::new();
+    for (finding, _) in tally.counts() {
+        let parts = tally.parts(finding).map(|(name, count)| (name.to_owned(), json!(count)));
+        let parts: serde_json::Map<String, serde_json::Value> = parts.collect();
+        if !parts.is_empty() {
+            all.insert(finding.name().to_owned(), parts.into());
+        }
+    }
+    all
 }
 
 fn print_text(report: &BuildReport, run: &Run, args: &BuildArgs, out: &mut dyn Write) -> io::Result<()> {
