@@ -260,7 +260,7 @@ fn views_name_the_files_of_the_store_and_timemaps_its_captures() {
     let views = succeeds(dir.path(), "sql {}/store");
     let files = views.matches("/rows/000001/").count();
     assert_eq!(files, 5, "{views}");
-    assert!(!views.contains("{urls}") && views.contains("VIEW link_intervals"), "{views}");
+    assert!(!views.contains("{url}") && views.contains("VIEW link_intervals"), "{views}");
     assert_eq!(succeeds(dir.path(), "sql {}/store --dialect duckdb --out -"), views);
     let map = succeeds(dir.path(), "timemap {}/store a.example/ --replay http://w.example/ --format text --from 2007");
     assert_eq!(map, "http://w.example/20070115120000/http://a.example/\n");

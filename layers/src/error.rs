@@ -244,22 +244,38 @@ pub enum Error {
         known: u32,
     },
     /// Another writer has the store open, or another process holds the note.
-    #[error("{path} is locked by another writer{}", holder(owner, path, *outlives), path = path.display())]
+    #[error("{path} is locked by another writer{}", holder(owner, path, *lease), path = path.display())]
     Locked {
         /// The lock.
         path: PathBuf,
         /// The text by which the other writer names itself.
         owner: String,
-        /// Whether the lock stays when its writer is killed.
-        outlives: bool,
+        /// How long the lock outlives a writer that is killed; `None` if it ends with the writer.
+        lease: Option<std::time::Duration>,
     },
-    /// The lock was removed or taken over while this process worked.
-    #[error("{path} is no longer held by this process{}", holder(owner, path, false), path = path.display())]
+    /// The lock was removed or taken over while this process worked. Nothing was committed.
+    #[error(
+        "{path} is no longer held by this process{}; run the command again when no other writer is at work",
+        holder(owner, path, None),
+        path = path.display()
+    )]
     LockLost {
         /// The lock.
         path: PathBuf,
         /// The text by which the new holder names itself; empty if there is no new holder.
         owner: String,
+    },
+    /// The server of a bucket writes objects although a condition does not hold, so it cannot keep two writers apart.
+    #[error(
+        "{path}: the server ignores {condition} when it writes an object, so another writer could destroy the store; \
+         write to a server that supports conditional writes, or build in a directory and copy the store",
+        path = path.display()
+    )]
+    Unconditional {
+        /// The lock.
+        path: PathBuf,
+        /// The header that the server ignores.
+        condition: &'static str,
     },
     /// The manifest of the next epoch exists already: another writer created it meanwhile.
     #[error(
@@ -436,14 +452,16 @@ pub enum Damage {
 }
 
 /// The holder of a lock and advice to the user, as the end of a message.
-fn holder(owner: &str, path: &Path, outlives: bool) -> String {
+fn holder(owner: &str, path: &Path, lease: Option<std::time::Duration>) -> String {
     let who = if owner.is_empty() { String::new() } else { format!(": {owner}") };
-    let what = if outlives {
-        format!("; if that job has died, remove {} and run the command again", path.display())
-    } else {
-        String::new()
-    };
-    who + &what
+    let what = lease.map(|lease| {
+        format!(
+            "; if that job has died, run the command again {} minutes after its end, or remove {} first",
+            lease.as_secs() / 60,
+            path.display()
+        )
+    });
+    who + &what.unwrap_or_default()
 }
 
 impl Error {

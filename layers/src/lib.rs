@@ -143,6 +143,6 @@ pub use crate::store::sealed::Sealed;
 pub use crate::store::translation::{Translation, TranslationWriter, Translations};
 pub use error::manifest::ManifestFlaw;
 pub use error::{Damage, Error, system_error};
-pub use location::{Location, regular};
+pub use location::{Location, regular, unique};
 pub use store::{Store, StoreWriter, beside, gc, held, log, overview, store_around, verify_file};
 pub use word::Word;

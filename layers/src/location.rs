@@ -11,6 +11,7 @@
 //! - A file written by `Storage::create` or `Storage::replace` is complete and durable when the call returns.
 //! - If several callers use `Storage::create` with one name, one of them wins.
 //! - A reader of a replaced file sees the old file or the new file.
+//! - `Storage::replace_version` writes nothing if another writer has written the file meanwhile.
 //!
 //! Calls block.
 
@@ -23,9 +24,11 @@ pub(crate) mod lease;
 pub(crate) mod names;
 pub mod regular;
 
+use std::collections::hash_map::RandomState;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs::File;
+use std::hash::{BuildHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -62,6 +65,13 @@ pub(crate) trait Storage: Send + Sync {
     /// Writes a small file, and replaces an existing file.
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), Error>;
 
+    /// The contents of a small file, as [`Storage::read`], and its version.
+    fn read_version(&self, name: &str) -> Result<(Option<Vec<u8>>, Version), Error>;
+
+    /// Writes a small file if the file still has this version. Returns the new version, or `None` if the file has
+    /// changed: then nothing is written. A directory has no versions: the lock of the system keeps other writers away.
+    fn replace_version(&self, name: &str, bytes: &[u8], version: &Version) -> Result<Option<Version>, Error>;
+
     /// The names of the files and directories directly inside a directory; none if the directory is missing.
     fn names(&self, dir: &str) -> Result<Vec<String>, Error>;
 
@@ -96,7 +106,8 @@ pub(crate) trait Storage: Send + Sync {
     /// Prevents new leases on an epoch with a manifest until the result is dropped; `None` if a reader has a lease.
     fn retire(&self, epoch: u64) -> Result<Option<Retiring>, Error>;
 
-    /// Takes the lock of the writer; a store has one writer.
+    /// Takes the lock of the writer; a store has one writer. If the lock outlives a process, then so that another
+    /// writer gets it when it has not been renewed for a time.
     fn lock(&self, owner: &str) -> Result<Box<dyn Lock>, Error>;
 
     /// Takes the lock `name` of a note; see [`crate::store::notes`].
@@ -107,6 +118,27 @@ pub(crate) trait Storage: Send + Sync {
 pub(crate) trait Lock: Send + Sync {
     /// Fails if the lock is no longer held.
     fn check(&self) -> Result<(), Error>;
+
+    /// How many writers were given up, one after the other, before this one took the lock over. Each of them may be
+    /// stalled, and go on.
+    fn given_up(&self) -> u32 {
+        0
+    }
+}
+
+/// The version of a small file, by which a writer sees that another one has written the file meanwhile.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Version {
+    /// Whether there is a file.
+    exists: bool,
+    /// The ETag and the version that the server gave.
+    tags: [Option<String>; 2],
+}
+
+/// A random name, so that the names of two processes differ: of two containers, too, in which numbers of processes and
+/// of boots repeat.
+pub fn unique() -> String {
+    format!("{:016x}", RandomState::new().build_hasher().finish())
 }
 
 /// The location of a store. Cheap to clone.

@@ -3,6 +3,7 @@
 //! ```text
 //! STORE/LOCK                         held by the one writer while it works
 //! STORE/CURRENT                      the number of the current epoch and the digest of its manifest; replaced last
+//!                                    in S3, perhaps a second line, the fence of a writer that took the lock over
 //! STORE/epochs/000001.json           manifests
 //! STORE/rows/000001/ol/part-00000.parquet
 //! ```
@@ -35,8 +36,8 @@ use crate::file::row_dir::RowDir;
 use crate::identity::{Digest, EpochId};
 use crate::location::body::Body;
 use crate::location::lease::{Lease, Leased};
-use crate::location::names::{CURRENT, EPOCHS, LOCK, ROWS, manifest_name, row_name};
-use crate::location::{Location, Lock, draft};
+use crate::location::names::{CURRENT, EPOCHS, LEASES, LOCK, ROWS, manifest_name, row_name};
+use crate::location::{Location, Lock, Version, draft, unique};
 use crate::store::held::{HELD, row_of_held};
 use crate::store::inputs::{INPUTS, inputs_name, row_of_inputs};
 use crate::store::manifest::history::{PastEpoch, TRANSLATIONS, history_after, is_translation, translation_name};
@@ -201,6 +202,8 @@ fn verified_body(location: &Location, entry: &FileEntry) -> Result<Body, Error> 
 pub struct StoreWriter {
     location: Location,
     current: Option<EpochId>,
+    /// The file CURRENT that this writer has read or written.
+    version: Version,
     /// The rows of all epochs.
     rows: BTreeSet<u32>,
     /// The uncommitted row that was kept when the store was opened.
@@ -217,8 +220,9 @@ impl StoreWriter {
     /// left, except the row `keep`.
     ///
     /// `owner` is the text in the lock that names the writer: a job, its host, its process. In a directory the lock
-    /// ends with the process. In S3 the lock outlives a killed process, and a writer with the same text takes the lock
-    /// over. A job that may be resumed therefore needs a text that no other job has and that is always the same.
+    /// ends with the process. In S3 the lock outlives a killed process for a time, and a writer with the same text
+    /// takes the lock over at once. A job that may be resumed therefore needs a text that is always the same, and that
+    /// no other job has, in another container neither (see [`crate::unique`]).
     ///
     /// # Errors
     /// A store that another writer has open ([`Error::Locked`]), a directory that holds other files, manifests that
@@ -233,7 +237,8 @@ impl StoreWriter {
         let made = location.storage().prepare()?;
         if current(&location)?.is_none() {
             let ours = |name: &str| {
-                [CURRENT, LOCK, EPOCHS, ROWS, TRANSLATIONS, INPUTS, HELD].contains(&name) || draft::is_of(name, CURRENT)
+                [CURRENT, LOCK, EPOCHS, ROWS, TRANSLATIONS, INPUTS, HELD, LEASES].contains(&name)
+                    || draft::is_of(name, CURRENT)
             };
             if let Some(found) = location.storage().names("")?.into_iter().find(|name| !ours(name)) {
                 return Err(Error::NotEmpty { path: location.path(""), found });
@@ -241,10 +246,20 @@ impl StoreWriter {
         }
         let lock = location.storage().lock(owner)?;
         // Read CURRENT again: the previous writer may have committed between the first look and the lock.
-        let current = self::current(&location)?;
-        let rows = clean(&location, current, keep)?;
-        let last_row = AtomicU32::new(rows.last().copied().unwrap_or(0));
-        Ok(StoreWriter { location, current, rows, keep, last_row, lock, made })
+        let (current, version) = current_version(&location)?;
+        let mut writer = StoreWriter {
+            location,
+            current,
+            version,
+            rows: BTreeSet::new(),
+            keep,
+            last_row: AtomicU32::new(0),
+            lock,
+            made,
+        };
+        let last = writer.clean()?;
+        writer.last_row = AtomicU32::new(last.saturating_add(writer.lock.given_up()));
+        Ok(writer)
     }
 
     /// The current epoch; `None` in a new store.
@@ -295,7 +310,7 @@ impl StoreWriter {
     }
 
     /// Removes a row that was begun and will not be committed, and releases the lock. Removes the whole store if the
-    /// store has no epoch.
+    /// store has no epoch and is a directory. In S3, an empty lock stays.
     ///
     /// # Errors
     /// An error of the disk or of the server.
@@ -306,7 +321,7 @@ impl StoreWriter {
         for name in storage.names(HELD)?.into_iter().filter(|name| row_of_held(name) == Some(row.row())) {
             storage.remove(&format!("{HELD}/{name}"))?;
         }
-        if self.current.is_none() {
+        if self.current.is_none() && self.location.directory().is_some() {
             [ROWS, EPOCHS, TRANSLATIONS, HELD].iter().try_for_each(|name| storage.remove_all(name))?;
             drop(self.lock);
             storage.forsake(self.made)?;
@@ -324,7 +339,7 @@ impl StoreWriter {
     /// # Errors
     /// Files that are missing or differ from their entries in size, a manifest that contradicts itself, a lock that was
     /// taken away, an error of the disk or of the server. The epoch before then stays current.
-    pub fn commit(self, manifest_parts: NewEpoch) -> Result<u64, Error> {
+    pub fn commit(mut self, manifest_parts: NewEpoch) -> Result<u64, Error> {
         let epoch = self.current.map_or(0, |id| id.epoch) + 1;
         let name = manifest_name(epoch);
         let path = self.location.path(&name);
@@ -345,12 +360,94 @@ impl StoreWriter {
         self.lock.check()?;
         // A manifest with these bytes is from this writer: the answer to the first attempt may have been lost on the
         // way.
-        if !storage.create(&name, json.as_bytes())? && storage.read(&name)?.as_deref() != Some(json.as_bytes()) {
-            return Err(Error::EpochTaken { path });
+        if !storage.create(&name, json.as_bytes())? {
+            let (found, version) = storage.read_version(&name)?;
+            if found.as_deref() != Some(json.as_bytes()) {
+                // Of a writer that was given up. It may go on at any moment, but not make its epoch current any more.
+                self.fence()?;
+                if self.location.storage().replace_version(&name, json.as_bytes(), &version)?.is_none() {
+                    return Err(Error::EpochTaken { path });
+                }
+            }
         }
         let id = EpochId { epoch, digest: Digest::of(json.as_bytes()) };
-        storage.replace(CURRENT, format!("{id}\n").as_bytes())?;
+        self.set_current(&format!("{id}\n"))?;
         Ok(epoch)
+    }
+
+    /// Whether this writer still holds the lock of the store. A job that takes long asks now and then, and ends early.
+    ///
+    /// # Errors
+    /// [`Error::LockLost`] if it does not; an error of the server.
+    pub fn check(&self) -> Result<(), Error> {
+        self.lock.check()
+    }
+
+    /// Replaces CURRENT, if no other writer has done so since this writer has read it.
+    fn set_current(&mut self, text: &str) -> Result<(), Error> {
+        let version = self.location.storage().replace_version(CURRENT, text.as_bytes(), &self.version)?;
+        let path = || self.location.path(CURRENT);
+        self.version = version.ok_or_else(|| Error::LockLost { path: path(), owner: String::new() })?;
+        Ok(())
+    }
+
+    /// Keeps writers that were given up, and that may be stalled just before they replace CURRENT, from doing so:
+    /// writes CURRENT with the same epoch and a second line that makes it another version. Directories need no fence.
+    fn fence(&mut self) -> Result<(), Error> {
+        self.lock.check()?;
+        if self.location.directory().is_some() {
+            return Ok(());
+        }
+        let id = self.current.map(|id| id.to_string()).unwrap_or_default();
+        self.set_current(&format!("{id}\nfence {}\n", unique()))
+    }
+
+    /// Removes rows, translations, lists of inputs and held links that no epoch up to the current one names, and all
+    /// later manifests. The row `keep` stays, and so do the files that may belong to it. Other names than those that
+    /// writers make are not touched. Returns the greatest number of a row that must not be used again.
+    ///
+    /// In S3, this writer may be stalled before it removes a file, and given up. Names that the next writer may then
+    /// use stay: manifests, which are replaced, and the translation from the current epoch. Rows get other numbers.
+    fn clean(&mut self) -> Result<u32, Error> {
+        let (mut files, keep) = (BTreeSet::new(), self.keep);
+        let storage = self.location.storage();
+        for manifest in manifests(&self.location)?.values() {
+            self.rows.extend(manifest.rows.iter().map(|row| row.row));
+            files.extend(manifest.translations().map(|entry| entry.path.clone()));
+            files.extend(manifest.provenance.inputs.iter().map(|entry| entry.path.clone()));
+            files.extend(manifest.provenance.held.iter().map(|entry| entry.path.clone()));
+        }
+        let may_stall = self.location.directory().is_none();
+        let is_later = |&epoch: &u64| !may_stall && self.current.is_none_or(|current| epoch > current.epoch);
+        let later: Vec<String> = epochs(&self.location)?.into_iter().filter(is_later).map(manifest_name).collect();
+        let row = |name: &String| name.parse::<u32>().ok().filter(|&row| row_name(row) == format!("{ROWS}/{name}"));
+        let orphans: Vec<u32> = storage.names(ROWS)?.iter().filter_map(row).collect();
+        let orphans = orphans.into_iter().filter(|row| !self.rows.contains(row) && keep != Some(*row));
+        let orphans: Vec<u32> = orphans.collect();
+        let next = self.current.filter(|_| keep.is_some() || may_stall);
+        files.extend(next.map(|EpochId { epoch, .. }| translation_name(epoch, epoch + 1)));
+        files.extend(keep.map(inputs_name));
+        let translations = storage.names(TRANSLATIONS)?.into_iter().filter(|name| is_translation(name));
+        let translations = translations.map(|name| format!("{TRANSLATIONS}/{name}"));
+        let inputs = storage.names(INPUTS)?.into_iter().filter(|name| row_of_inputs(name).is_some());
+        let inputs = inputs.map(|name| format!("{INPUTS}/{name}"));
+        let of_others = |name: &String| row_of_held(name).is_some_and(|row| keep != Some(row));
+        let held = storage.names(HELD)?.into_iter().filter(of_others).map(|name| format!("{HELD}/{name}"));
+        let left = translations.chain(inputs).chain(held).filter(|path| !files.contains(path));
+        let left: Vec<String> = left.chain(later).collect();
+        let last = self.rows.last().copied().unwrap_or(0);
+        if left.is_empty() && orphans.is_empty() {
+            return Ok(last);
+        }
+        self.fence()?;
+        let storage = self.location.storage();
+        for row in &orphans {
+            storage.remove_all(&row_name(*row))?;
+        }
+        left.iter().try_for_each(|path| storage.remove(path))?;
+        // After a writer that was given up, its numbers are not used again: it may go on to write its files.
+        let given_up = orphans.last().copied().filter(|_| self.lock.given_up() > 0);
+        Ok(last.max(given_up.unwrap_or(0)))
     }
 }
 
@@ -372,9 +469,22 @@ pub(crate) fn epochs(location: &Location) -> Result<BTreeSet<u64>, Error> {
 
 /// The identity of the epoch that CURRENT names; `None` if CURRENT does not exist.
 pub(crate) fn current(location: &Location) -> Result<Option<EpochId>, Error> {
-    let Some(bytes) = location.storage().read(CURRENT)? else { return Ok(None) };
+    identity(location, location.storage().read(CURRENT)?)
+}
+
+/// As [`current`], with the version of CURRENT.
+fn current_version(location: &Location) -> Result<(Option<EpochId>, Version), Error> {
+    let (bytes, version) = location.storage().read_version(CURRENT)?;
+    Ok((identity(location, bytes)?, version))
+}
+
+/// The identity in the first line of CURRENT. The second line is a fence, before which there may be no epoch yet.
+fn identity(location: &Location, bytes: Option<Vec<u8>>) -> Result<Option<EpochId>, Error> {
+    let Some(bytes) = bytes else { return Ok(None) };
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(60)]).into_owned();
-    match (text.trim_end().parse(), text.trim_end().parse()) {
+    let line = text.lines().next().unwrap_or_default().trim_end();
+    match (line.parse(), line.parse()) {
+        _ if text.starts_with("\nfence ") => Ok(None),
         (Ok(id), _) => Ok(Some(id)),
         // Written by a format that had no digests yet. The manifest says which format.
         (_, Ok(epoch)) => {
@@ -451,41 +561,5 @@ pub(crate) fn manifests(location: &Location) -> Result<BTreeMap<EpochId, Manifes
     past.chain([Ok((id, newest))]).collect()
 }
 
-/// Removes rows, translations, lists of inputs and held links that no epoch up to the current one names, and all later
-/// manifests. Returns the rows in use. The row `keep` stays, and so do the files that may belong to it. Other names
-/// than those that writers make are not touched.
-fn clean(location: &Location, current: Option<EpochId>, keep: Option<u32>) -> Result<BTreeSet<u32>, Error> {
-    let (mut rows, mut files, storage) = (BTreeSet::new(), BTreeSet::new(), location.storage());
-    for manifest in manifests(location)?.values() {
-        rows.extend(manifest.rows.iter().map(|row| row.row));
-        files.extend(manifest.translations().map(|entry| entry.path.clone()));
-        files.extend(manifest.provenance.inputs.iter().map(|entry| entry.path.clone()));
-        files.extend(manifest.provenance.held.iter().map(|entry| entry.path.clone()));
-    }
-    for epoch in epochs(location)? {
-        if current.is_none_or(|current| epoch > current.epoch) {
-            storage.remove(&manifest_name(epoch))?;
-        }
-    }
-    for name in storage.names(ROWS)? {
-        let orphan = name
-            .parse::<u32>()
-            .is_ok_and(|row| row_name(row) == format!("{ROWS}/{name}") && !rows.contains(&row) && keep != Some(row));
-        if orphan {
-            storage.remove_all(&format!("{ROWS}/{name}"))?;
-        }
-    }
-    files.extend(keep.and(current).map(|EpochId { epoch, .. }| translation_name(epoch, epoch + 1)));
-    files.extend(keep.map(inputs_name));
-    let translations = storage.names(TRANSLATIONS)?.into_iter().filter(|name| is_translation(name));
-    let inputs = storage.names(INPUTS)?.into_iter().filter(|name| row_of_inputs(name).is_some());
-    let inputs = inputs.map(|name| format!("{INPUTS}/{name}"));
-    let held = storage.names(HELD)?.into_iter().filter(|name| row_of_held(name).is_some_and(|row| keep != Some(row)));
-    let held = held.map(|name| format!("{HELD}/{name}"));
-    for path in translations.map(|name| format!("{TRANSLATIONS}/{name}")).chain(inputs).chain(held) {
-        if !files.contains(&path) {
-            storage.remove(&path)?;
-        }
-    }
-    Ok(rows)
-}
+#[cfg(all(test, feature = "remote"))]
+mod tests;

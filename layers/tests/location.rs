@@ -133,12 +133,14 @@ fn the_lock_says_who_has_it() {
     for place in &places {
         let writer = StoreWriter::open(place, "a long job of three hosts", None).unwrap();
         let error = StoreWriter::open(place, "b", None).unwrap_err();
-        let Error::Locked { owner, outlives, .. } = &error else { panic!("{error}") };
-        assert_eq!((owner.as_str(), *outlives), ("a long job of three hosts", place.directory().is_none()));
+        let Error::Locked { owner, lease, .. } = &error else { panic!("{error}") };
+        assert_eq!((owner.as_str(), lease.is_some()), ("a long job of three hosts", place.directory().is_none()));
         let text = error.to_string();
         let start = format!("{place}/LOCK is locked by another writer: a long job of three hosts");
         assert!(text.starts_with(&start), "{text}");
-        let hint = format!("; if that job has died, remove {place}/LOCK and run the command again");
+        let hint = format!(
+            "; if that job has died, run the command again 15 minutes after its end, or remove {place}/LOCK first"
+        );
         assert_eq!(text.ends_with(&hint), place.directory().is_none(), "{text}");
         drop(writer);
         let writer = StoreWriter::open(place, "b", None).unwrap();

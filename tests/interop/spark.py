@@ -33,7 +33,7 @@ from pyspark.sql import SparkSession
 import sql
 
 VIEWS = ["urls", "pages", "captures", "links", "link_intervals", "link_captures"]
-TYPES = {"UBIGINT": "bigint", "BIGINT": "bigint", "VARCHAR": "string", "BOOLEAN": "boolean",
+TYPES = {"USMALLINT": "int", "UBIGINT": "bigint", "BIGINT": "bigint", "VARCHAR": "string", "BOOLEAN": "boolean",
          "TIMESTAMP WITH TIME ZONE": "timestamp"}
 
 

@@ -92,7 +92,7 @@ def plain(con, captures):
             links = [pages[page][time] for time in (old, new)]
             changes |= {(page, link, "appeared") for link in links[1] - links[0]}
             changes |= {(page, link, "gone") for link in links[0] - links[1]}
-    return pages, changes, lambda page: {(link,) for link in pages[page][latest(page, "after")]}
+    return pages, changes, lambda page: {(link, "yes") for link in pages[page][latest(page, "after")]}
 
 
 def check_queries(con, captures):

@@ -5,8 +5,8 @@ use clap::Args;
 use indicatif::BinaryBytes;
 use serde_json::json;
 use std::io::Write;
-use webstrata_layers::Location;
 use webstrata_layers::gc::{Collected, collect, foretell};
+use webstrata_layers::{Location, unique};
 
 const ABOUT: &str = "\
 gc keeps the newest epochs, and older epochs that a reader has open. It removes
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &GcArgs, out: &mut dyn Write) -> anyhow::Result<Outcome>
     let collected = if args.dry_run {
         foretell(&args.store, keep)?
     } else {
-        collect(&args.store, &format!("gc, process {}", std::process::id()), keep)?
+        collect(&args.store, &format!("gc, process {}, {}", std::process::id(), unique()), keep)?
     };
     match args.format.format {
         Format::Text => print_text(&collected, args, out)?,

@@ -2,7 +2,8 @@
 //!
 //! `sql/views.sql` and `sql/views-spark.sql` are the texts and document the views. This command fills in the files of
 //! the current epoch. The views decode presence by [`mod@webstrata_layers::format`], and join the records of a page
-//! from several rows. In both dialects the views give the same answers as `webstrata links`.
+//! from several rows. In both dialects the views give the same answers as `webstrata links`. A query takes time and
+//! memory in proportion to the layers that it reads and the rows that it gives, however many captures a page has.
 
 use crate::args::{Outcome, location, unfit};
 use clap::{Args, ValueEnum};
@@ -33,7 +34,7 @@ The views read the Parquet files of the current epoch, in DuckDB or Spark 4:
   urls            uid, url, surt, host
   pages           uid, url, captures, known_captures, first_capture,
                   last_capture
-  captures        uid, timestamp, status, known, revisit
+  captures        uid, timestamp, status, cut, known, revisit
   links           src, dst, first_seen, last_seen, captures,
                   captures_with_link
   link_intervals  src, dst, first_seen, last_seen, captures: one row per run of
@@ -114,23 +115,16 @@ fn files(row: &RowEntry, layer: Layer) -> impl Iterator<Item = &str> {
     files.filter(move |file| file.layer == layer).map(|file| file.path.as_str())
 }
 
+/// Writes the files of each layer into the views, a part for each row.
 fn duckdb(root: &str, rows: &[RowEntry]) -> String {
-    let quoted = |row, layer| {
-        let texts = files(row, layer).map(|path| format!("'{}'", format!("{root}/{path}").replace('\'', "''")));
-        texts.collect::<Vec<_>>()
-    };
-    let records = |number: usize, row| {
-        let [ol, ts, bv, rv] = [Layer::Ol, Layer::Ts, Layer::Bv, Layer::Rv]
-            .map(|layer| format!("read_parquet([{}])", quoted(row, layer).join(", ")));
-        format!(
-            "SELECT {number} AS part, ol.uid, ol.links, ts.timestamps, ts.blank, ts.status_captures, \
-            ts.statuses, bv.changes, rv.revisits\n\
-            FROM {ol} ol\nJOIN {ts} ts USING (uid)\nJOIN {bv} bv USING (uid)\nJOIN {rv} rv USING (uid)"
-        )
-    };
-    let urls: Vec<String> = rows.iter().flat_map(|row| quoted(row, Layer::Url)).collect();
-    let records: Vec<String> = (0..).zip(rows).map(|(number, row)| records(number, row)).collect();
-    DUCKDB.replace("{urls}", &urls.join(",\n    ")).replace("{records}", &records.join("\nUNION ALL\n"))
+    SPARK_COLUMNS.iter().fold(DUCKDB.to_owned(), |text, &(layer, _)| {
+        let part = |(number, row): (usize, &RowEntry)| {
+            let paths = files(row, layer).map(|path| format!("'{}'", format!("{root}/{path}").replace('\'', "''")));
+            format!("SELECT {number} AS part, * FROM read_parquet([{}])", paths.collect::<Vec<_>>().join(", "))
+        };
+        let parts: Vec<String> = rows.iter().enumerate().map(part).collect();
+        text.replace(&format!("{{{}}}", layer.name()), &parts.join("\n    UNION ALL "))
+    })
 }
 
 /// Writes a view for each layer of each row, over a pattern that names its files, and the views over these views.

@@ -2,19 +2,19 @@
 //!
 //! Objects appear complete or not at all. Layer files are written to unnamed files in a staging directory, which
 //! disappear with the process. A finished file is uploaded: in one request up to [`PART_BYTES`], else in parts,
-//! [`PARTS_AT_ONCE`] at a time. Objects are fetched in the same parts. The lock is an object with the text of the
-//! writer. It is put on condition that there is no lock (`If-None-Match: *`, which the server must support). The lock
-//! outlives a killed writer; a writer with the same text takes it over. The lock of a note ([`crate::store::notes`])
-//! belongs to the last process that took it.
+//! [`PARTS_AT_ONCE`] at a time. Objects are fetched in the same parts. The writer's lock is an object, too
+//! ([`lock`]), and so are leases of readers ([`leases`]). The lock of a note ([`crate::store::notes`]) belongs to the
+//! last process that took it.
+//!
+//! What decides between two writers is put on a condition, which the server checks: that there is no object yet
+//! (`If-None-Match: *`), or that the object still has the ETag that the writer has read (`If-Match`).
 //!
 //! Memory: small objects, and objects that are fetched whole; for uploads, the parts in flight. Requests, connections
 //! and retries are those of crawl files on other machines ([`webstrata_remote`]).
 
-use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::future::Future;
-use std::hash::{BuildHasher, Hasher};
 use std::io::{self, ErrorKind, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,16 +23,16 @@ use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::memory::InMemory;
 use object_store::path::Path as Key;
-use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutPayload, WriteMultipart};
+use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutPayload, PutResult, UpdateVersion, WriteMultipart};
 use webstrata_remote::{fetch, runtime};
 
 use crate::error::Error;
 use crate::location::body::Body;
 use crate::location::lease::{Leased, Retiring};
-use crate::location::names::LOCK;
-use crate::location::{Lock, Storage};
+use crate::location::{Lock, Storage, Version, unique};
 
 mod leases;
+mod lock;
 
 /// Bytes of a request that fetches or uploads a part of an object; more if an object would have too many parts.
 const PART_BYTES: u64 = 8 << 20;
@@ -91,6 +91,29 @@ impl Bucket {
     async fn sizes(&self, dir: &str) -> Answer<BTreeMap<Key, u64>> {
         let objects = self.objects.list(Some(&self.key(dir)));
         objects.map_ok(|object| (object.location, object.size)).try_collect().await
+    }
+
+    /// See [`Storage::replace_version`].
+    async fn put_version(&self, key: &Key, bytes: &[u8], version: &Version) -> Answer<Option<Version>> {
+        let [e_tag, number] = version.tags.clone();
+        let mode = match version.exists {
+            true => PutMode::Update(UpdateVersion { e_tag, version: number }),
+            false => PutMode::Create,
+        };
+        match self.objects.put_opts(key, PutPayload::from(bytes.to_vec()), mode.into()).await {
+            Ok(PutResult { e_tag, version, .. }) => Ok(Some(Version { exists: true, tags: [e_tag, version] })),
+            Err(
+                object_store::Error::Precondition { .. }
+                | object_store::Error::AlreadyExists { .. }
+                | object_store::Error::NotFound { .. },
+            ) => {
+                // The answer to the first attempt may have been lost on the way, and then the object is this one.
+                let Some(got) = found(self.objects.get(key).await)? else { return Ok(None) };
+                let tags = [got.meta.e_tag.clone(), got.meta.version.clone()];
+                Ok((got.bytes().await? == bytes).then_some(Version { exists: true, tags }))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     async fn fetch(&self, key: &Key) -> Answer<Vec<u8>> {
@@ -188,6 +211,20 @@ impl Storage for Bucket {
         self.wait(name, self.objects.put(&self.key(name), PutPayload::from(bytes.to_vec()))).map(|_| ())
     }
 
+    fn read_version(&self, name: &str) -> Result<(Option<Vec<u8>>, Version), Error> {
+        let key = self.key(name);
+        let read = async {
+            let Some(got) = found(self.objects.get(&key).await)? else { return Ok((None, Version::default())) };
+            let tags = [got.meta.e_tag.clone(), got.meta.version.clone()];
+            Ok::<_, object_store::Error>((Some(got.bytes().await?.to_vec()), Version { exists: true, tags }))
+        };
+        self.wait(name, read)
+    }
+
+    fn replace_version(&self, name: &str, bytes: &[u8], version: &Version) -> Result<Option<Version>, Error> {
+        self.wait(name, self.put_version(&self.key(name), bytes, version))
+    }
+
     fn names(&self, dir: &str) -> Result<Vec<String>, Error> {
         let key = self.key(dir);
         let list = self.wait(dir, self.objects.list_with_delimiter(Some(&key)))?;
@@ -257,38 +294,24 @@ impl Storage for Bucket {
     }
 
     fn lock(&self, owner: &str) -> Result<Box<dyn Lock>, Error> {
-        let owner = owner.trim();
-        while !self.create(LOCK, owner.as_bytes())? {
-            match self.holder(LOCK)? {
-                Some(holder) if holder == owner => break,
-                Some(owner) => return Err(Error::Locked { path: self.path(LOCK), owner, outlives: true }),
-                // Released between the two requests.
-                None => {}
-            }
-        }
-        Ok(Box::new(BucketLock { bucket: self.clone(), name: LOCK.to_owned(), owner: owner.to_owned() }))
+        Ok(Box::new(self.take_lock(owner, lock::RENEWED_EVERY, lock::DEAD_AFTER)?))
     }
 
     fn hold(&self, name: &str) -> Result<Box<dyn Lock>, Error> {
-        let owner = format!("process {}, {:016x}", std::process::id(), random());
+        let owner = format!("process {}, {}", std::process::id(), unique());
         self.replace(name, owner.as_bytes())?;
-        Ok(Box::new(BucketLock { bucket: self.clone(), name: name.to_owned(), owner }))
+        Ok(Box::new(NoteLock { bucket: self.clone(), name: name.to_owned(), owner }))
     }
 }
 
-/// A random number, so that the names of two processes differ.
-fn random() -> u64 {
-    RandomState::new().build_hasher().finish()
-}
-
-/// An object with the text of its holder.
-struct BucketLock {
+/// The lock of a note: an object with the text of its holder.
+struct NoteLock {
     bucket: Bucket,
     name: String,
     owner: String,
 }
 
-impl Lock for BucketLock {
+impl Lock for NoteLock {
     fn check(&self) -> Result<(), Error> {
         match self.bucket.holder(&self.name)? {
             Some(holder) if holder == self.owner => Ok(()),
@@ -297,11 +320,10 @@ impl Lock for BucketLock {
     }
 }
 
-impl Drop for BucketLock {
+impl Drop for NoteLock {
     fn drop(&mut self) {
         if self.check().is_ok() {
-            // If the server is unreachable, the lock stays. The next writer gets a message that says what to do. The
-            // lock of a note is taken over.
+            // If the server is unreachable, the lock stays, and the next holder takes it over.
             let _ = self.bucket.remove(&self.name);
         }
     }

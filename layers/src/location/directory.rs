@@ -16,7 +16,7 @@ use crate::location::draft::Draft;
 use crate::location::lease::{Lease, Leased, Retiring};
 use crate::location::names::{LOCK, manifest_name};
 use crate::location::regular;
-use crate::location::{Lock, Storage};
+use crate::location::{Lock, Storage, Version};
 
 /// The most bytes of the text of a lock that a message quotes.
 const OWNER_MAX: u64 = 1000;
@@ -121,6 +121,14 @@ impl Storage for Directory {
         Draft::write(&path, bytes).map_err(Error::io(&path))?;
         // A draft may be in a directory that cannot be synced. A store may not.
         self.sync_up(&path)
+    }
+
+    fn read_version(&self, name: &str) -> Result<(Option<Vec<u8>>, Version), Error> {
+        Ok((self.read(name)?, Version::default()))
+    }
+
+    fn replace_version(&self, name: &str, bytes: &[u8], version: &Version) -> Result<Option<Version>, Error> {
+        self.replace(name, bytes).map(|()| Some(version.clone()))
     }
 
     fn names(&self, dir: &str) -> Result<Vec<String>, Error> {
@@ -254,7 +262,7 @@ impl Directory {
                 // Without the text, the message is shorter. On some systems, other processes cannot read a locked file.
                 let _ = file.take(OWNER_MAX).read_to_end(&mut text);
                 let owner = String::from_utf8_lossy(&text).trim().to_owned();
-                return Err(Error::Locked { path, owner, outlives: false });
+                return Err(Error::Locked { path, owner, lease: None });
             }
             Err(TryLockError::Error(source)) => return Err(Error::Io { path, source }),
         }

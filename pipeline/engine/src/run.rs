@@ -132,6 +132,13 @@ fn run_stages<W: Work>(worker: &mut Worker, plan: &Plan<W>) -> Result<W::Report,
         job.check(scratch.save((index, done + 1), &state))?;
         let (taken, made) = (before.without(&state), state.without(&before));
         job.progress().add_stage(&taken, &made);
+        if index == 0
+            && let Ok(writer) = plan.writer.lock()
+            && let Some(writer) = &*writer
+        {
+            // A job that was given up ends here, and not after hours.
+            job.check(writer.check().map_err(Error::from))?;
+        }
         wait_for_all(worker, job)?;
         if reports {
             job.progress().leave();
@@ -240,7 +247,9 @@ pub fn run<W: Work>(
             // A job that reads a store never creates a store.
             Store::open(&options.store)?;
         }
-        let opened = StoreWriter::open(&options.store, &format!("{} {known_as}", W::NAME), row)?;
+        // The same job in another container has another directory.
+        let owner = format!("{} {known_as} {}", W::NAME, scratch.name());
+        let opened = StoreWriter::open(&options.store, &owner, row)?;
         known = know(&work, &opened, &scratch, kept, workers)?;
         writer = Some(opened);
     }

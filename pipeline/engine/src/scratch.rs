@@ -1,7 +1,7 @@
 //! The scratch directory of one process of a job: its temporary files, and the states from which a killed job resumes.
 //!
 //! ```text
-//! SPILL/webstrata-1f0c.../process-0/LOCK               held while a process uses the directory
+//! SPILL/webstrata-1f0c.../process-0/LOCK               held while a process uses the directory; its random name
 //! SPILL/webstrata-1f0c.../process-0/job.json           which job it is, and the row that it writes
 //! SPILL/webstrata-1f0c.../process-0/state-003-04.json  the state of worker 3 after four stages
 //! SPILL/webstrata-1f0c.../process-0/captures-17        a run of records
@@ -16,12 +16,12 @@ use crate::state::{JobState, Run, runs};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use webstrata_layers::{Draft, EpochId};
+use webstrata_layers::{Draft, EpochId, unique};
 
 const LOCK: &str = "LOCK";
 const JOB: &str = "job.json";
@@ -34,6 +34,7 @@ pub struct Scratch(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     directory: PathBuf,
+    name: String,
     next: AtomicU64,
     written: Arc<AtomicU64>,
     read: Arc<AtomicU64>,
@@ -65,14 +66,20 @@ impl Scratch {
         let directory = around.join(format!("{PROCESS}{process}"));
         let failed = |source| Error::Spill { directory: directory.clone(), source };
         fs::create_dir_all(&directory).map_err(failed)?;
-        let lock = File::options().create(true).truncate(false).write(true).open(directory.join(LOCK));
-        let lock = lock.map_err(failed)?;
+        let lock = File::options().create(true).truncate(false).read(true).write(true).open(directory.join(LOCK));
+        let mut lock = lock.map_err(failed)?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(fs::TryLockError::WouldBlock) => return Err(Error::ScratchInUse { directory }),
             Err(fs::TryLockError::Error(source)) => return Err(failed(source)),
         }
-        let inner = Inner { directory, next: 0.into(), written, read, _lock: Some(lock) };
+        let mut name = String::new();
+        lock.read_to_string(&mut name).map_err(failed)?;
+        if name.is_empty() {
+            name = unique();
+            lock.write_all(name.as_bytes()).map_err(failed)?;
+        }
+        let inner = Inner { directory, name, next: 0.into(), written, read, _lock: Some(lock) };
         let scratch = Scratch(Arc::new(inner));
         if scratch.job().is_none_or(|job| job.id != id) {
             scratch.retain(&BTreeSet::new())?;
@@ -105,8 +112,13 @@ impl Scratch {
     /// A directory for jobs that cannot be resumed, and for tests: files go directly into `directory`.
     pub fn temporary(directory: &Path) -> Scratch {
         let directory = directory.to_owned();
-        let inner = Inner { directory, next: 0.into(), written: Arc::default(), read: Arc::default(), _lock: None };
-        Scratch(Arc::new(inner))
+        let (written, read) = (Arc::default(), Arc::default());
+        Scratch(Arc::new(Inner { directory, name: String::new(), next: 0.into(), written, read, _lock: None }))
+    }
+
+    /// The random name of the directory. It stays as long as the directory, and no other directory has it.
+    pub(crate) fn name(&self) -> &str {
+        &self.0.name
     }
 
     /// Returns the directory.

@@ -70,7 +70,7 @@ impl Bucket {
     /// See [`Storage::lease`].
     pub(super) fn take_lease(&self, epoch: u64, renewed_every: Duration) -> Result<Leased, Error> {
         let dir = lease_dir(epoch);
-        let name = format!("{dir}/{READER}{:016x}", random());
+        let name = format!("{dir}/{READER}{}", unique());
         let key = self.key(&name);
         let written = self.wait(&name, async {
             match self.objects.put(&key, Self::payload()).await {
