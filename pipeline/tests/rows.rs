@@ -1,14 +1,19 @@
 //! Jobs one after the other: in whatever order captures arrive, rows merge to the bytes of one build. Partitions keep
-//! the size that was given when the store was built, also if URLs with few sources are left out.
+//! the size that was given when the store was built, also if URLs with few sources are left out. Records of one page in
+//! one second, of all kinds, mean the same in every order, as a slow answer says.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use webstrata_datasets::LinkKinds;
 use webstrata_engine::{Progress, RunOptions};
-use webstrata_layers::{Links, Reader, Removal, RemovedAs, Selection, Store, Window, check};
-use webstrata_pipeline::{BuildOptions, BuildReport, Error, MergeOptions, RemoveOptions, build, merge, remove};
+use webstrata_layers::record::presence;
+use webstrata_layers::{Links, Reader, Removal, RemovedAs, Selection, Store, Window, check, format_digits};
+use webstrata_pipeline::{
+    BuildOptions, BuildReport, Digests, Error, MergeOptions, RemoveOptions, build, merge, remove,
+};
 
 /// A capture: page, second, links.
 type Capture = (usize, i64, BTreeSet<usize>);
@@ -236,4 +241,322 @@ fn a_build_over_a_store_is_refused_unless_it_replaces_it() {
     again.replace = true;
     assert_eq!(build(&again, &Progress::default()).unwrap().epoch, 2);
     assert_answers(&store, &captures(1), 0);
+}
+/// What one record of a random crawl says. Digests are numbers from 1, in the order in which a store orders them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Saying {
+    /// A response with status 200: its digest or 0, and its links.
+    Links(usize, BTreeSet<usize>),
+    /// Another status, its digest, and the target of a redirect.
+    Status(u16, usize, Option<usize>),
+    /// Nothing is said of links.
+    Unknown,
+    Revisit(Reference),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Reference {
+    /// Whether the record has no status. A record with the status 304 counts as one with 200.
+    is_silent: bool,
+    not_modified: bool,
+    digest: usize,
+    elsewhere: bool,
+    referred: Option<i64>,
+}
+
+/// A record: page, second, what it says.
+type Record = (usize, i64, Saying);
+/// The status of a capture, and its links if they are known.
+type Answer = (u16, Option<BTreeSet<String>>);
+
+const START: i64 = 1_000_000_000;
+const DAY: i64 = 86_400;
+const SHA1S: [&str; 3] = [
+    "sha1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+    "sha1:BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB",
+    "sha1:CCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCC",
+];
+
+/// Returns digests in the order of the numbers that a store keeps of them.
+fn digests_in_order() -> Vec<&'static str> {
+    let dir = tempfile::tempdir().unwrap();
+    let line = |(at, digest): (usize, &&str)| {
+        format!("{{\"url\":\"{}\",\"ts\":{START},\"digest\":\"{digest}\",\"links\":[]}}\n", url(at))
+    };
+    let path = dir.path().join("digests.jsonl");
+    fs::write(&path, SHA1S.iter().enumerate().map(line).collect::<String>()).unwrap();
+    add(&dir.path().join("store"), path, 1, PLAIN);
+    let reader = Reader::new(Store::open(dir.path().join("store")).unwrap(), 16 << 20);
+    let kept = |at: usize| {
+        let uid = reader.uid(&url(at)).unwrap().unwrap();
+        reader.page_with_evidence(uid).unwrap().unwrap().1.digests[0]
+    };
+    let mut all: Vec<(u64, &str)> = SHA1S.iter().enumerate().map(|(at, &digest)| (kept(at), digest)).collect();
+    all.sort_unstable();
+    all.into_iter().map(|(_, digest)| digest).collect()
+}
+
+fn line((page, time, saying): &Record, digests: &[&str]) -> String {
+    let mut fields = vec![format!("\"url\":\"{}\",\"ts\":{time}", url(*page))];
+    let mut digest = |digest: usize| {
+        if let Some(at) = digest.checked_sub(1) {
+            fields.push(format!("\"digest\":\"{}\"", digests[at]));
+        }
+    };
+    let rest = match saying {
+        Saying::Links(own, links) => {
+            digest(*own);
+            let links: Vec<String> = links.iter().map(|&link| format!("\"{}\"", url(link))).collect();
+            format!("\"links\":[{}]", links.join(","))
+        }
+        Saying::Status(status, own, target) => {
+            digest(*own);
+            let target = target.map(|target| format!(",\"redirect\":\"{}\"", url(target))).unwrap_or_default();
+            format!("\"status\":{status}{target}")
+        }
+        Saying::Unknown => "\"status\":200".to_owned(),
+        Saying::Revisit(Reference { is_silent, not_modified, digest: own, elsewhere, referred }) => {
+            digest(*own);
+            let status = if *is_silent { "" } else { ["\"status\":304,", "\"status\":200,"][usize::from(*own == 1)] };
+            let mut of = Vec::new();
+            if *not_modified {
+                of.push("\"profile\":\"http://netpreserve.org/warc/1.1/revisit/server-not-modified\"".to_owned());
+            }
+            if *elsewhere {
+                of.push("\"refers_to_target_uri\":\"http://elsewhere.example/\"".to_owned());
+            }
+            of.extend(referred.map(|time| format!("\"refers_to_date\":\"{}\"", format_digits(time))));
+            format!("{status}\"revisit\":{{{}}}", of.join(","))
+        }
+    };
+    fields.push(rest);
+    format!("{{{}}}\n", fields.join(","))
+}
+
+impl Saying {
+    fn random(random: &mut fastrand::Rng) -> Self {
+        let links = |random: &mut fastrand::Rng| (0..random.usize(..4)).map(|_| 20 + random.usize(..8)).collect();
+        match random.u8(..12) {
+            0..4 => Self::Links(random.usize(..4), links(random)),
+            4 => Self::Status(301, random.usize(..4), random.bool().then(|| 30 + random.usize(..3))),
+            5 => Self::Status([404, 410, 503][random.usize(..3)], random.usize(..4), None),
+            6 => Self::Unknown,
+            _ => {
+                let not_modified = random.u8(..3) == 0;
+                let digest = random.usize(..4);
+                let elsewhere = digest > 0 && !not_modified && random.u8(..3) == 0;
+                let referred = (!elsewhere && random.bool()).then(|| START + random.i64(0..5) * DAY);
+                // A 304 is never silent about its status.
+                let is_silent = !not_modified && random.bool();
+                Self::Revisit(Reference { is_silent, not_modified, digest, elsewhere, referred })
+            }
+        }
+    }
+
+    /// The status that the record itself gives.
+    fn status(&self) -> Option<u16> {
+        match self {
+            Self::Links(..) | Self::Unknown => Some(200),
+            Self::Status(status, ..) => Some(*status),
+            Self::Revisit(reference) => (!reference.is_silent).then_some(200),
+        }
+    }
+}
+
+/// A second of a page, before the links of revisits are found.
+struct Second {
+    status: u16,
+    digest: usize,
+    links: Option<BTreeSet<usize>>,
+    reference: Option<Reference>,
+    /// Links that a revisit has in addition: the targets of redirects of its second.
+    more: BTreeSet<usize>,
+}
+
+/// Returns the captures of one page, by the rules of format.md, as slowly as they read.
+fn captures_of(page: usize, records: &[Record]) -> BTreeMap<i64, (u16, Option<BTreeSet<usize>>)> {
+    let mut seconds = BTreeMap::<i64, Second>::new();
+    let times: BTreeSet<i64> = records.iter().filter(|record| record.0 == page).map(|record| record.1).collect();
+    for time in times {
+        let own: Vec<&Saying> = records.iter().filter(|it| (it.0, it.1) == (page, time)).map(|it| &it.2).collect();
+        let least = own.iter().filter_map(|saying| saying.status()).min();
+        let is_failure = least.is_some_and(|least| least >= 400);
+        let counts = |saying: &&&Saying| saying.status().map_or(!is_failure, |status| status < 400 || is_failure);
+        let counted: Vec<&Saying> = own.iter().filter(counts).copied().collect();
+        let (mut digests, mut links, mut targets) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+        for saying in &counted {
+            match saying {
+                Saying::Links(digest, own) if least == Some(200) => (digests.push(*digest), links.extend(own)).1,
+                Saying::Status(status, digest, target) => {
+                    targets.extend(target);
+                    if least == Some(*status) {
+                        digests.push(*digest);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let second = if digests.is_empty() {
+            let nothing =
+                Reference { is_silent: false, not_modified: false, digest: 0, elsewhere: false, referred: None };
+            let references = counted.iter().filter_map(|saying| match saying {
+                Saying::Revisit(reference) => Some(reference.clone()),
+                Saying::Unknown => Some(nothing.clone()),
+                _ => None,
+            });
+            let key = |it: &Reference| {
+                let names_nothing = !it.not_modified && it.digest == 0 && it.referred.is_none();
+                (names_nothing, it.not_modified, it.digest, it.referred.is_none(), it.referred, it.elsewhere)
+            };
+            let first = references.min_by_key(key).unwrap();
+            let reference = Some(Reference { is_silent: least.is_none(), ..first.clone() });
+            Second { status: 200, digest: first.digest, links: None, reference, more: targets }
+        } else {
+            let digest = digests.into_iter().filter(|&digest| digest > 0).min().unwrap_or(0);
+            links.extend(targets);
+            Second { status: least.unwrap(), digest, links: Some(links), reference: None, more: BTreeSet::new() }
+        };
+        seconds.insert(time, second);
+    }
+    // Links from captures of all URLs come first: other revisits may refer to the captures that have them.
+    for second in seconds.values_mut() {
+        if let Some(Reference { elsewhere: true, digest, .. }) = second.reference {
+            let lent: Vec<&BTreeSet<usize>> = records
+                .iter()
+                .filter_map(|record| match &record.2 {
+                    Saying::Links(own, links) if *own == digest => Some(links),
+                    _ => None,
+                })
+                .collect();
+            let links = lent.iter().copied().flatten().chain(&second.more).copied().collect();
+            second.links = (!lent.is_empty()).then_some(links);
+        }
+    }
+    let times: Vec<i64> = seconds.keys().copied().collect();
+    let originals: BTreeSet<i64> = times.iter().copied().filter(|time| seconds[time].links.is_some()).collect();
+    for &time in &times {
+        let Second { reference: Some(reference), digest, more, .. } = &seconds[&time] else { continue };
+        if reference.elsewhere {
+            continue;
+        }
+        let fits = |time: &&i64| reference.is_silent || seconds[time].status == 200;
+        let referred = if reference.not_modified {
+            times.iter().filter(|&&at| at < time && seconds[&at].status == 200 && seconds[&at].links.is_some()).last()
+        } else {
+            let same = |at: &&i64| *digest > 0 && seconds[at].digest == *digest && fits(at);
+            let before = originals.iter().filter(same).filter(|&&at| at < time).last();
+            let after = || originals.iter().filter(same).find(|&&at| at > time);
+            let named = || originals.iter().filter(fits).find(|&&at| Some(at) == reference.referred);
+            before.or_else(after).or_else(named)
+        };
+        if let Some(referred) = referred {
+            let Second { status, links, .. } = &seconds[referred];
+            let links = links.clone().map(|links| links.union(more).copied().collect());
+            let status = *status;
+            let second = seconds.get_mut(&time).unwrap();
+            (second.status, second.links) = (status, links);
+        }
+    }
+    let answer = |(time, second): (i64, Second)| {
+        let links = if second.status >= 400 { Some(BTreeSet::new()) } else { second.links };
+        (time, (second.status, links))
+    };
+    seconds.into_iter().map(answer).collect()
+}
+
+/// Asserts that a store has the captures of these records.
+fn assert_captures(store: &Path, records: &[Record], what: &str) {
+    let reader = Reader::new(Store::open(store).unwrap(), 16 << 20);
+    for page in records.iter().map(|record| record.0).collect::<BTreeSet<_>>() {
+        let text = |links: BTreeSet<usize>| links.into_iter().map(url).collect();
+        let expected = captures_of(page, records).into_iter();
+        let expected: BTreeMap<i64, Answer> =
+            expected.map(|(time, (status, links))| (time, (status, links.map(text)))).collect();
+        let uid = reader.uid(&url(page)).unwrap().unwrap();
+        let (kept, _) = reader.page_with_evidence(uid).unwrap().unwrap();
+        let mut got = BTreeMap::<i64, Answer>::new();
+        for (at, &time) in (0u32..).zip(&kept.timestamps) {
+            let present = presence::in_any(&kept.changes, kept.links.len(), at, at);
+            let links = if kept.is_blank(at) { Vec::new() } else { present };
+            let links = links.into_iter().map(|link| reader.url(kept.links[link as usize]).unwrap());
+            got.insert(time, (kept.status(at).code(), kept.is_known(at).then(|| links.collect())));
+        }
+        assert_eq!(got, expected, "{what}: page {page} of {records:?}");
+    }
+}
+
+/// Returns few records in few seconds of few pages. A digest that is not alone in its second is not the digest of a
+/// revisit of another URL: a store keeps one digest of a second.
+fn records(random: &mut fastrand::Rng, digests: Digests) -> Vec<Record> {
+    let one = |random: &mut fastrand::Rng| (random.usize(..2), START + random.i64(0..5) * DAY, Saying::random(random));
+    let mut all: Vec<Record> = (0..3 + random.usize(..8)).map(|_| one(random)).collect();
+    let is_alone = |all: &[Record], digest: usize| {
+        let others = |at: usize| {
+            let record = &all[at];
+            all.iter().enumerate().any(|(other, it)| {
+                (it.0, it.1) == (record.0, record.1)
+                    && other != at
+                    && matches!(it.2, Saying::Links(..) | Saying::Status(..))
+            })
+        };
+        (0..all.len()).all(|at| !matches!(all[at].2, Saying::Links(own, _) if own == digest) || !others(at))
+    };
+    let crowded: Vec<usize> = (1..4).filter(|&digest| !is_alone(&all, digest)).collect();
+    all.retain(|record| match &record.2 {
+        Saying::Revisit(reference) if digests == Digests::None => reference.not_modified || reference.digest == 0,
+        Saying::Revisit(reference) => !reference.elsewhere || !crowded.contains(&reference.digest),
+        _ => true,
+    });
+    all
+}
+
+#[test]
+fn records_of_one_second_mean_the_same_in_every_order() {
+    let order = digests_in_order();
+    let seeds = std::env::var("WEBSTRATA_CRAWLS").ok().and_then(|text| text.parse().ok()).unwrap_or(24);
+    for seed in 0..seeds {
+        let dir = tempfile::tempdir().unwrap();
+        let mut random = fastrand::Rng::with_seed(seed);
+        let digests = if seed % 3 == 0 { Digests::None } else { Digests::All };
+        let all = records(&mut random, digests);
+        if all.is_empty() {
+            continue;
+        }
+        let add = |store: &Path, name: &str, records: &[Record]| {
+            let path = dir.path().join(name);
+            fs::write(&path, records.iter().map(|record| line(record, &order)).collect::<String>()).unwrap();
+            let mut options = BuildOptions::new(RunOptions::new(store), vec![path]);
+            options.update = store.exists();
+            options.kinds = (!options.update).then(|| LinkKinds { redirects: true, ..LinkKinds::default() });
+            options.digests = (!options.update).then_some(digests);
+            let report = build(&options, &Progress::default()).unwrap();
+            assert_eq!(report.tally.damaged(), 0, "{:?}", report.tally);
+            sound(store);
+        };
+        let once = dir.path().join("once");
+        add(&once, "all.jsonl", &all);
+        assert_captures(&once, &all, &format!("seed {seed}, one build"));
+        for round in 0..2 {
+            let store = dir.path().join(format!("store-{round}"));
+            let mut shuffled = all.clone();
+            random.shuffle(&mut shuffled);
+            let mut done = 0;
+            while done < shuffled.len() {
+                let batch = done..shuffled.len().min(done + 1 + random.usize(..3));
+                done = batch.end;
+                add(&store, "batch.jsonl", &shuffled[batch]);
+                let what = format!("seed {seed}, round {round}, {done} of {shuffled:?}");
+                assert_captures(&store, &shuffled[..done], &what);
+                if random.u8(..4) == 0 {
+                    merged(&store, Some(2));
+                    assert_captures(&store, &shuffled[..done], &format!("{what}, merged"));
+                }
+            }
+            merged(&store, None);
+            let (got, expected) = (row_bytes(&store), row_bytes(&once));
+            assert!(got.keys().eq(expected.keys()), "seed {seed}: {:?}, expected {:?}", got.keys(), expected.keys());
+            let what = format!("seed {seed}, round {round}: {shuffled:?}");
+            expected.iter().for_each(|(name, content)| assert!(got[name] == *content, "{name} differs: {what}"));
+        }
+    }
 }

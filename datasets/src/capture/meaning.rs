@@ -102,7 +102,8 @@ impl Seen<'_> {
                 return true;
             }
             Meaning::Revisit => {
-                capture.status = capture.status.filter(|&status| status == 200);
+                // Both statuses say that the capture that a revisit refers to has the status 200.
+                capture.status = capture.status.map(|_| 200);
                 let ReferredTo { profile, url, time } = self.revisit.unwrap_or_default();
                 let by_status = if self.status == Some(304) { Profile::NotModified } else { Profile::IdenticalDigest };
                 capture.content = Content::Revisit(Revisit { profile: profile.unwrap_or(by_status), url, time });
@@ -190,8 +191,8 @@ mod tests {
             assert_eq!(settled(status, None, None, false, true), row(code, "unknown", &[], 0));
             assert_eq!(settled(status, both, None, true, true), row(code, "revisit", &[], 1));
         }
-        assert_eq!(settled(Some(304), Some(&[]), None, false, true), row(None, "not modified", &[], 0));
-        assert_eq!(settled(Some(304), None, Some("t"), true, true), row(None, "revisit", &[], 0));
+        assert_eq!(settled(Some(304), Some(&[]), None, false, true), row(Some(200), "not modified", &[], 0));
+        assert_eq!(settled(Some(304), None, Some("t"), true, true), row(Some(200), "revisit", &[], 0));
         for status in [204, 404, 429, 503, 999] {
             let code = u16::try_from(status).ok();
             assert_eq!(settled(Some(status), both, Some("t"), false, true), row(code, "links", &[], 1));

@@ -369,10 +369,11 @@ pub(crate) fn has_removed(page: &Page) -> bool {
 }
 
 /// Joins several records of one capture. Each record is given by its revisit, if it is one, its digest, and its status.
-/// Returns the digest, the revisit if all records are revisits, and the status.
+/// Returns the digest, the revisit if the capture is one, and the status.
 ///
 /// The status is the least status that the records give. A failure does not count beside a record that is not
-/// a failure ([`counted`]).
+/// a failure ([`counted`]). The capture is a revisit if only revisits give that status. Links of a response with another
+/// status are then links of the revisit's own, which the caller adds: they are not in the evidence.
 pub fn one_capture<'a>(
     index: u32,
     records: impl Iterator<Item = (Option<&'a Revisit>, u64, Status)> + Clone,
@@ -381,18 +382,20 @@ pub fn one_capture<'a>(
     let least_status = records.clone().filter_map(|(revisit, _, status)| own_status(revisit, status)).min();
     let status = least_status.unwrap_or(Status::OK);
     let records = records.filter(|&(revisit, _, of_record)| counted(own_status(revisit, of_record), status));
-    let mut real = records.clone().filter(|(revisit, ..)| revisit.is_none()).map(|(_, digest, _)| digest).peekable();
+    let is_real = |&(revisit, _, of_record): &(Option<&Revisit>, u64, Status)| revisit.is_none() && of_record == status;
+    let mut real = records.clone().filter(is_real).map(|(_, digest, _)| digest).peekable();
     if real.peek().is_some() {
         return (least(&mut real), None, status);
     }
     let revisits = records.clone().filter_map(|(revisit, digest, _)| Some((revisit?, digest)));
     let first = revisits.min_by(|one, other| revisit_order(one.0, one.1).cmp(&revisit_order(other.0, other.1)));
     let (first, digest) = first.map(|(first, digest)| (first.clone(), digest)).unwrap_or_default();
+    let without_status = least_status.is_none();
     let mut links: Vec<Uid> =
         records.flat_map(|(revisit, ..)| revisit.map_or(&[][..], |revisit| &revisit.links)).copied().collect();
     links.sort_unstable();
     links.dedup();
-    (digest, Some(Revisit { capture: index, links, ..first }), status)
+    (digest, Some(Revisit { capture: index, without_status, links, ..first }), status)
 }
 
 /// The status that a record itself gives. A revisit has its status from the capture that it refers to, so it counts as

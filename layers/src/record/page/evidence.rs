@@ -29,11 +29,11 @@ pub struct Revisit<L = Uid> {
 
 /// Orders the revisits of one capture, if several records say that it is one: the least is the revisit of the capture.
 /// A record that names no original, as lines of indexes do, comes after all others, and a record that names the time
-/// of its original comes before one that does not.
+/// of its original comes before one that does not. The statuses of the records count apart from their order.
 pub fn revisit_order<L>(revisit: &Revisit<L>, digest: u64) -> impl Ord + use<L> {
-    let Revisit { not_modified, without_status, elsewhere, referred, .. } = *revisit;
+    let Revisit { not_modified, elsewhere, referred, .. } = *revisit;
     let names_nothing = !not_modified && digest == 0 && referred.is_none();
-    (names_nothing, not_modified, digest, referred.is_none(), referred, without_status, elsewhere)
+    (names_nothing, not_modified, digest, referred.is_none(), referred, elsewhere)
 }
 
 /// The evidence of a page: one record of rv.
@@ -61,13 +61,18 @@ impl Evidence {
     }
 
     /// Keeps only what finds the links of `blank` captures, the captures with unknown links: their revisits, and the
-    /// digests of these. All other captures are no longer revisits. Links lose their forms if no digest is left: other
-    /// URLs find links by digests.
+    /// digests of these. All other captures are no longer revisits, except for revisits that need no digest: a later
+    /// capture may change their links. Links lose their forms if no digest is left: other URLs find links by digests.
     pub fn forget_settled(&mut self, blank: &[u32]) {
-        self.revisits.retain(|revisit| blank.binary_search(&revisit.capture).is_ok());
         let Self { digests, revisits, .. } = self;
+        let is_blank = |capture: u32| blank.binary_search(&capture).is_ok();
+        revisits.retain(|Revisit { capture, not_modified, referred, .. }| {
+            let digest = digests.get(*capture as usize).copied().unwrap_or(0);
+            is_blank(*capture) || *not_modified || digest == 0 && referred.is_some()
+        });
         for (capture, digest) in (0u32..).zip(&mut *digests) {
-            if revisits.binary_search_by_key(&capture, |revisit| revisit.capture).is_err() {
+            let is_revisit = revisits.binary_search_by_key(&capture, |revisit| revisit.capture).is_ok();
+            if !is_revisit || !is_blank(capture) {
                 *digest = 0;
             }
         }

@@ -83,7 +83,17 @@ fn moments(versions: [(&Page, &Evidence); 2]) -> Vec<Moment> {
             let without_evidence = || (!page.is_known(at)).then_some(&NO_EVIDENCE);
             (evidence.revisit(at).or_else(without_evidence), evidence.digest(at as usize), page.status(at))
         });
-        let (digest, revisit, status) = join::one_capture(index, records.clone());
+        let (digest, mut revisit, status) = join::one_capture(index, records.clone());
+        // The links of a redirect beside a revisit are links of the revisit's own.
+        let is_beside = |of: Option<&Revisit>, status: Status| of.is_none() && !status.is_failure();
+        let beside = captures.iter().zip(records.clone()).filter(|(_, (of, _, status))| is_beside(*of, *status));
+        let beside = beside.flat_map(|(&(version, at), _)| links_at(versions[version].0, at));
+        let targets: Vec<Uid> = if revisit.is_some() { beside.map(form::link_of).collect() } else { Vec::new() };
+        if let Some(revisit) = revisit.as_mut().filter(|_| !targets.is_empty()) {
+            revisit.links.extend(&targets);
+            revisit.links.sort_unstable();
+            revisit.links.dedup();
+        }
         let of = |version| captures.iter().find(|capture| capture.0 == version).map(|capture| capture.1);
         let mut links = None;
         if revisit.is_none() {
@@ -107,6 +117,9 @@ fn moments(versions: [(&Page, &Evidence); 2]) -> Vec<Moment> {
                     revisit => all.revisit_links.extend(revisit.iter().flat_map(|revisit| &revisit.links)),
                 }
             }
+            all.revisit_links.extend(targets);
+            all.revisit_links.sort_unstable();
+            all.revisit_links.dedup();
             links = Some(all).filter(|all| !all.owners.is_empty());
         }
         let has_no_links = |&(version, at): &(usize, u32)| {

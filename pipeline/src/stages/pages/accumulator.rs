@@ -26,7 +26,7 @@ use crate::stages::large_pages::{REVISIT_VALUES, VALUES_MAX};
 use crate::stages::page_record::RevisitLink;
 use crate::stages::pages::accumulator::large::LargeAccumulator;
 use crate::stages::pages::accumulator::moments::Moments;
-use crate::stages::records::{kind, short};
+use crate::stages::records::{kind, short, without_form};
 use std::collections::HashMap;
 use std::ops::Range;
 use webstrata_engine::{Scratch, wire};
@@ -78,6 +78,8 @@ pub(crate) struct PageAccumulator {
     /// The captures that have the links of another capture: number of the moment, hash of the links.
     same: Vec<(usize, u128)>,
     events: Vec<(u128, u32)>,
+    /// The links of the records of this second that have another status than 200.
+    targets: Vec<u128>,
     /// The bytes that say how new the last record without a date in this second is, and whether the record counts.
     undated: (Vec<u8>, bool),
     /// The number of records without a date that did not count, over all pages.
@@ -103,6 +105,7 @@ impl PageAccumulator {
             sets: Vec::new(),
             same: Vec::new(),
             events: Vec::new(),
+            targets: Vec::new(),
             undated: (Vec::new(), false),
             older_undated: 0,
             scratch: scratch.clone(),
@@ -138,6 +141,7 @@ impl PageAccumulator {
         let status = status.unwrap_or(Status::OK);
         let digest = short(u128::from_be_bytes(wire::take_array(&mut payload)));
         if self.moments.times.last() != Some(&time) {
+            self.add_targets()?;
             // The order of captures in one second has no meaning, so the size is checked only after whole seconds.
             self.is_too_large |= self.revisit_values > self.values_max;
             self.moments.push(time);
@@ -164,8 +168,9 @@ impl PageAccumulator {
         self.revisit_values -= self.moments.last_revisit_values();
         let own = (!is_silent(kind, payload)).then_some(status);
         let least = said.status.into_iter().chain(own).min();
-        if said.status.zip(least).is_some_and(|(before, least)| !counted(Some(before), least)) {
+        if said.status.zip(least).is_some_and(|(before, least)| least < before) {
             self.moments.set_last_digest(0);
+            self.moments.said[number].is_known = false;
         }
         self.moments.said[number].status = least;
         let is_counted = least.is_none_or(|least| counted(own, least));
@@ -173,7 +178,7 @@ impl PageAccumulator {
             self.revisit_values += self.moments.last_revisit_values();
             return Ok(());
         }
-        if matches!(kind, kind::LINKS | kind::SAME | kind::STATUS | kind::UNDATED) {
+        if matches!(kind, kind::LINKS | kind::SAME | kind::STATUS | kind::UNDATED) && least == Some(status) {
             let digests = [self.moments.digest(number), digest].into_iter().filter(|&digest| digest != 0);
             self.moments.set_last_digest(digests.min().unwrap_or(0));
             self.moments.said[number].is_known = !status.is_failure();
@@ -194,7 +199,12 @@ impl PageAccumulator {
         if status.is_failure() {
             return Ok(());
         }
-        let has_links = matches!(kind, kind::LINKS | kind::STATUS | kind::UNDATED);
+        if status != Status::OK {
+            // A later record may say that the capture is a revisit.
+            self.targets.extend(payload.as_chunks::<16>().0.iter().map(|link| u128::from_be_bytes(*link)));
+            return Ok(());
+        }
+        let has_links = matches!(kind, kind::LINKS | kind::UNDATED);
         let (referred, [without_status]): ([u8; 8], [u8; 1]) = match has_links {
             true => ([0; 8], [0]),
             false => (wire::take_array(&mut payload), wire::take_array(&mut payload)),
@@ -228,10 +238,36 @@ impl PageAccumulator {
             links.sort_unstable();
             links.dedup();
             let order = |one: &AccumulatedRevisit| revisit_order(&one.revisit, one.digest);
+            let without_status = revisit.revisit.without_status && other.revisit.without_status;
             revisit = if order(&other) < order(&revisit) { other } else { revisit };
-            revisit.revisit.links = links;
+            (revisit.revisit.links, revisit.revisit.without_status) = (links, without_status);
         }
         self.moments.push_revisit(revisit);
+        self.revisit_values += self.moments.last_revisit_values();
+        Ok(())
+    }
+
+    /// Gives the last capture the links of its records with another status than 200: its own links if such a record has
+    /// the least status, otherwise links of the revisit's own.
+    fn add_targets(&mut self) -> Result<(), Error> {
+        let mut targets = std::mem::take(&mut self.targets);
+        targets.sort_unstable();
+        targets.dedup();
+        if targets.is_empty() || self.is_too_large {
+            return Ok(());
+        }
+        let number = self.moments.len() - 1;
+        if self.moments.said[number].is_known {
+            self.add_set_of(number, &targets.iter().flat_map(|link| link.to_be_bytes()).collect::<Vec<_>>())?;
+            return self.go_to_disk_if_full();
+        }
+        self.revisit_values -= self.moments.last_revisit_values();
+        if let Some(mut revisit) = self.moments.take_last_revisit() {
+            revisit.revisit.links.extend(targets.into_iter().map(without_form));
+            revisit.revisit.links.sort_unstable();
+            revisit.revisit.links.dedup();
+            self.moments.push_revisit(revisit);
+        }
         self.revisit_values += self.moments.last_revisit_values();
         Ok(())
     }
@@ -333,6 +369,7 @@ impl PageAccumulator {
     /// # Errors
     /// Temporary files cannot be written or read.
     pub(crate) fn finish(&mut self, fingerprint: u128, page: &mut AccumulatedPage) -> Result<(), Error> {
+        self.add_targets()?;
         page.fingerprint = fingerprint;
         std::mem::swap(&mut page.timestamps, &mut self.moments.times);
         page.blank.clear();
