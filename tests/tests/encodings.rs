@@ -78,12 +78,12 @@ fn body_of(path: &str) -> Option<String> {
 type Answer = (StatusCode, HeaderMap, Bytes);
 
 /// The request as HTTP/1.1 sends it.
-fn text_of(path: &str, accepted: Option<&str>) -> String {
+fn text_of(served: &Served, path: &str, accepted: Option<&str>) -> String {
     let body = body_of(path);
     let method = if body.is_some() { "POST" } else { "GET" };
     let accepted = accepted.map_or_else(String::new, |accepted| format!("accept-encoding: {accepted}\r\n"));
     let length = body.as_ref().map_or_else(String::new, |body| format!("content-length: {}\r\n", body.len()));
-    let fields = format!("host: localhost\r\nconnection: close\r\n{accepted}{length}");
+    let fields = format!("host: {}\r\nconnection: close\r\n{accepted}{length}", served.server.address());
     format!("{method} {path} HTTP/1.1\r\n{fields}\r\n{}", body.unwrap_or_default())
 }
 
@@ -91,7 +91,7 @@ fn text_of(path: &str, accepted: Option<&str>) -> String {
 async fn over_http1(served: &Served, path: &str, accepted: Option<&str>) -> Answer {
     let stream = TcpStream::connect(served.server.address()).await.unwrap();
     let (mut reader, mut writer) = stream.into_split();
-    let request = text_of(path, accepted);
+    let request = text_of(served, path, accepted);
     // The server answers questions while it reads further ones.
     let sending = tokio::spawn(async move { writer.write_all(request.as_bytes()).await.map(|()| writer) });
     let mut bytes = Vec::new();
@@ -238,7 +238,7 @@ async fn callers_that_leave_harm_nobody() {
             // Before the answer, and in its middle.
             for read in [0, 300] {
                 let mut stream = TcpStream::connect(served.server.address()).await.unwrap();
-                let request = text_of(path, accepted);
+                let request = text_of(&served, path, accepted);
                 // A part of the questions is enough for some answers.
                 stream.write_all(&request.as_bytes()[..request.len().min(100_000)]).await.unwrap();
                 let mut room = vec![0; read];
