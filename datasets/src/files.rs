@@ -1,6 +1,6 @@
 //! Bytes of an input: their digest ([`hashed`]), decompression ([`compressed`]), the beginning that shows the format
 //! ([`head`]), lines of any length ([`lines`], [`long_line`]), where it is ([`place`]), its ranges on this and other
-//! machines ([`source`]), and the members of ZIP archives ([`zip`]).
+//! machines ([`source`]), copies of what can be read only once ([`spool`]), and the members of ZIP archives ([`zip`]).
 
 pub(crate) mod compressed;
 pub(crate) mod hashed;
@@ -9,4 +9,5 @@ pub(crate) mod lines;
 pub(crate) mod long_line;
 pub(crate) mod place;
 pub(crate) mod source;
+pub(crate) mod spool;
 pub(crate) mod zip;
