@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::Finding;
+use crate::files::spool::SpillFailed;
 
 /// Why an input cannot be read. Damage inside an input is not an error, see [`crate::Tally`].
 #[derive(Debug, thiserror::Error)]
@@ -13,6 +14,14 @@ pub enum Error {
         /// The file.
         path: PathBuf,
         /// The error of the operating system or of the server.
+        source: std::io::Error,
+    },
+    /// Temporary files cannot be written or read.
+    #[error("temporary files in {}: {source}", directory.display())]
+    Spill {
+        /// The directory.
+        directory: PathBuf,
+        /// The error of the system.
         source: std::io::Error,
     },
     /// A path is a URL with another scheme.
@@ -78,8 +87,11 @@ fn listed(paths: &[PathBuf]) -> String {
 }
 
 impl Error {
-    /// An I/O error at a path.
+    /// An I/O error at a path, or of the temporary file with the bytes of that path.
     pub fn io(path: &Path, source: std::io::Error) -> Self {
-        Error::Io { path: path.to_owned(), source }
+        match source.downcast() {
+            Ok(SpillFailed { directory, source }) => Error::Spill { directory, source },
+            Err(source) => Error::Io { path: path.to_owned(), source },
+        }
     }
 }

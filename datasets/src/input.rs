@@ -4,7 +4,9 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use crate::Error;
 use crate::files::place::Place;
+use crate::files::spool::Spill;
 use crate::files::zip::Member;
 use crate::generate::{GenerateOptions, Share};
 use crate::release::GraphPart;
@@ -33,9 +35,20 @@ impl Input {
         &self.place.path
     }
 
-    /// Whether the input is standard input, which cannot be read twice.
-    pub fn is_stdin(&self) -> bool {
-        self.place.is_stdin()
+    /// Whether the input can be read only once, as standard input, pipes and devices can.
+    pub fn is_read_once(&self) -> bool {
+        self.part == InputSplit::Whole && !self.place.is_file()
+    }
+
+    /// The input as one that can be read any number of times. The bytes of an input that can be read only once are
+    /// copied to temporary files while they are read for the first time. The copy is gone when the last clone of the
+    /// returned input is dropped. Opening the input waits for nobody, reading it waits for bytes.
+    ///
+    /// # Errors
+    /// The temporary file cannot be created.
+    pub fn kept(&self, spill: &Spill) -> Result<Self, Error> {
+        let place = if self.is_read_once() { self.place.kept(spill)? } else { self.place.clone() };
+        Ok(Self { place, ..self.clone() })
     }
 
     /// A text that changes when the file changes: the time of its last change, or what its server says. Empty for an

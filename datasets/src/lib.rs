@@ -64,6 +64,7 @@ pub use crate::url::reference::{URL_BYTES, URL_BYTES_MAX};
 pub use capture::{Capture, Content, Digest, Profile, Revisit, Texts};
 pub use error::Error;
 pub use files::hashed::{DigestCell, InputDigest};
+pub use files::spool::Spill;
 pub use files::zip::Member;
 pub use formats::cc_graph::ranks::{HostRank, RankReader};
 pub use formats::wacz::missing_containers;

@@ -13,8 +13,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::files::compressed::{Lines, MemberLines, Notes, Text};
-use crate::files::hashed::{DigestCell, Hashed};
+use crate::files::hashed::{DigestCell, Hashed, digest_of};
+use crate::files::place::Place;
 use crate::files::source::Source;
+use crate::files::spool::Spill;
 use crate::files::zip::{Member, Unpacked};
 use crate::formats::arc::ArcReader;
 use crate::formats::cc_graph::edges;
@@ -111,13 +113,13 @@ pub trait CaptureReader: Send {
 /// The file cannot be opened or read. A file of another kind is not an error: the reader returns no captures and counts
 /// the file ([`Finding::is_file`]).
 pub fn open(input: &Input, options: impl Into<ReadOptions>) -> Result<Box<dyn CaptureReader>, Error> {
-    open_metered(input, options.into(), Arc::default(), Arc::default(), &std::env::temp_dir())
+    open_metered(input, options.into(), Arc::default(), Arc::default(), &Spill::default())
 }
 
 /// As [`open`], and adds bytes of the input to `bytes_read` while they are read. When the reader ends, `bytes_read` has
 /// grown by [`Input::bytes`], even if only a part of the file was read. When the input was read to its end, `digest`
-/// has its digest. Generated inputs and row groups on other machines have no digest. An archive or a table that comes
-/// through a pipe is copied to an unnamed file in `spill`.
+/// has its digest. Generated inputs and row groups on other machines have no digest. What can be read only once, and an
+/// archive or a table that is compressed, is copied to unnamed files in `spill`.
 ///
 /// # Errors
 /// As [`open`].
@@ -126,12 +128,20 @@ pub fn open_metered(
     options: ReadOptions,
     bytes_read: Arc<AtomicU64>,
     digest: DigestCell,
-    spill: &Path,
+    spill: &Spill,
 ) -> Result<Box<dyn CaptureReader>, Error> {
+    let input = &input.kept(spill)?;
     let path = input.path();
     let count = Count { bytes_read, left: input.bytes };
     let io = |error| Error::io(path, error);
     match &input.part {
+        InputSplit::Whole if input.place.is_copied() && is_container(&input.place).map_err(io)? => {
+            let source = input.place.source().map_err(io)?;
+            let whole = digest_of(&source, 0..source.bytes()).map_err(io)?;
+            let reader = spooled::parts(path, source, options)?;
+            digest.get_or_init(|| whole);
+            Ok(Box::new(Counted { reader, _count: count }))
+        }
         InputSplit::Whole => {
             let source = CountedSource { source: input.place.reader().map_err(io)?, count };
             read(Box::new(Hashed::new(source, digest)), Notes::default(), path, options, Some(spill))
@@ -143,6 +153,16 @@ pub fn open_metered(
         _ => open_part(input, &input.place.source().map_err(io)?, options, count, digest),
     }
 }
+
+/// Whether the bytes begin like an archive or a table.
+fn is_container(place: &Place) -> std::io::Result<bool> {
+    let mut head = Vec::new();
+    place.reader()?.take(CONTAINER_BYTES).read_to_end(&mut head)?;
+    Ok(matches!(detect::format(&head), Format::Container(_)))
+}
+
+/// The number of bytes that show an archive or a table.
+const CONTAINER_BYTES: u64 = 4;
 
 /// Opens a part of a file with these bytes.
 fn open_part(
@@ -280,7 +300,7 @@ pub(crate) fn read(
     notes: Notes,
     path: &Path,
     options: ReadOptions,
-    spill: Option<&Path>,
+    spill: Option<&Spill>,
 ) -> Result<Box<dyn CaptureReader>, Error> {
     let kinds = options.kinds;
     let io = |error| Error::io(path, error);

@@ -70,9 +70,14 @@ fn inputs_are_counted_and_digested_as_they_are_read() {
     for input in &inputs {
         let before = so_far();
         let digest = DigestCell::default();
-        let mut reader =
-            open_metered(input, LinkKinds::default().into(), bytes_read.clone(), digest.clone(), &std::env::temp_dir())
-                .unwrap();
+        let mut reader = open_metered(
+            input,
+            LinkKinds::default().into(),
+            bytes_read.clone(),
+            digest.clone(),
+            &webstrata_datasets::Spill::default(),
+        )
+        .unwrap();
         while reader.read(&mut capture, &mut tally).unwrap() {}
         if let (InputSplit::Whole, Some(digest)) = (&input.part, digest.get()) {
             let bytes = std::fs::read(input.path()).unwrap();

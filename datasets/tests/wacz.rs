@@ -163,7 +163,7 @@ fn members_are_inputs_with_names_and_digests() {
                 LinkKinds::default().into(),
                 bytes_read.clone(),
                 digest.clone(),
-                &std::env::temp_dir(),
+                &webstrata_datasets::Spill::default(),
             )
             .unwrap();
             while reader.read(&mut capture, &mut tally).unwrap() {}

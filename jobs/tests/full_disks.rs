@@ -11,7 +11,7 @@ mod commands;
 mod histories;
 mod mounts;
 
-use commands::{run, succeeds};
+use commands::{command, run, succeeds};
 use histories::{Expected, Histories, JOBS, Job, current, nothing_is_left, whole_epochs};
 use mounts::{Disk, with_own_mounts};
 use std::fs;
@@ -64,6 +64,21 @@ fn a_full_disk_of_a_build_leaves_the_old_epoch() {
         is_full(&(output.status.code(), error.to_owned()), &disk.0.join("store"), "");
         assert_eq!(succeeds(dir.path(), "info {}/disk/store"), before);
         succeeds(dir.path(), "check {}/disk/store");
+    });
+}
+
+#[test]
+#[ignore = "mounts small file systems (Linux, unshare): cargo test --test full_disks -- --ignored"]
+fn a_full_disk_of_the_copy_of_a_pipe() {
+    with_own_mounts("a_full_disk_of_the_copy_of_a_pipe", || {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = Disk::mount(dir.path().join("disk"), 256);
+        succeeds(dir.path(), "generate uk:occurrences=200000,seed=3 --out {}/large.jsonl");
+        let mut build = command(dir.path(), "build --out {}/store --spill {}/disk -");
+        build.stdin(fs::File::open(dir.path().join("large.jsonl")).unwrap());
+        is_full(&end(build), &disk.0, "choose another directory with --spill");
+        assert!(!dir.path().join("store").exists());
+        assert_eq!(fs::read_dir(&disk.0).unwrap().count(), 0, "files are left");
     });
 }
 

@@ -437,7 +437,7 @@ pub fn ranks(options: &BuildOptions) -> Result<RankReader, Error> {
 /// Returns the times at which the inputs were changed, as text.
 fn times(inputs: &[Input]) -> String {
     let changed: Vec<_> = inputs.iter().map(Input::version).collect();
-    // Standard input may differ at every start, so the current time makes the text unique.
-    let once = inputs.iter().any(|input| input.is_stdin()).then(std::time::SystemTime::now);
+    // What can be read only once may differ at every start, so the current time makes the text unique.
+    let once = inputs.iter().any(Input::is_read_once).then(std::time::SystemTime::now);
     format!("{changed:?} {once:?}")
 }

@@ -12,7 +12,7 @@ pub enum Error {
     Job(JobError),
     /// An input cannot be read.
     #[error(transparent)]
-    Input(#[from] webstrata_datasets::Error),
+    Input(webstrata_datasets::Error),
     /// A removal selects nothing.
     #[error("a removal: {0}")]
     Removal(#[from] webstrata_layers::NotAHost),
@@ -92,6 +92,16 @@ impl From<Error> for JobError {
         match error {
             Error::Job(error) => error,
             error => Self::from_body(error),
+        }
+    }
+}
+
+impl From<webstrata_datasets::Error> for Error {
+    /// Temporary files of a reader are temporary files of the job.
+    fn from(error: webstrata_datasets::Error) -> Self {
+        match error {
+            webstrata_datasets::Error::Spill { directory, source } => Self::Job(JobError::Spill { directory, source }),
+            error => Self::Input(error),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! A store of a WACZ is the store of its crawl files, and its records of inputs name the crawl files in the WACZ.
+//! A store of a WACZ is the store of its crawl files, also through a pipe, and its records of inputs name the crawl
+//! files in the WACZ.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -8,6 +9,7 @@ mod zips;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use webstrata_datasets::Finding;
 use webstrata_engine::{Progress, RunOptions};
@@ -72,6 +74,31 @@ fn a_wacz_gives_the_store_of_its_crawl_files() {
     });
     let records = records.into_iter().map(|record| (record.name, record.bytes, record.captures, record.digest));
     assert_eq!(records.collect::<Vec<_>>(), expected);
+}
+
+/// A pipe is read once, and the revisits need the crawl files a second time.
+#[cfg(unix)]
+#[test]
+fn a_wacz_through_a_pipe_gives_the_same_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let wacz = zip(&[stored("archive/one.warc", &warc("a", "b")), deflated("archive/two.warc", &warc("b", "a"))]);
+    let file = directory.path().join("x.wacz");
+    fs::write(&file, &wacz).unwrap();
+    let (report, files, _) = built(directory.path(), "of-file", file);
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(&wacz).unwrap();
+    for (name, bytes) in [("plain", wacz), ("packed", packed.finish().unwrap())] {
+        let pipe = directory.path().join(name);
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let digest = format!("{:032x}", xxh3_128(&bytes));
+        let path = pipe.clone();
+        let feeding = std::thread::spawn(move || fs::File::options().write(true).open(path).unwrap().write_all(&bytes));
+        let (of_pipe, files_of_pipe, records) = built(directory.path(), &format!("of-{name}"), pipe);
+        feeding.join().unwrap().unwrap();
+        assert_eq!((of_pipe.counts, of_pipe.tally), (report.counts, report.tally.clone()), "{name}");
+        assert!(files == files_of_pipe, "{name}: the layers differ");
+        assert_eq!(records[0].digest, Some(digest), "{name}");
+    }
 }
 
 #[test]

@@ -24,7 +24,7 @@ use crate::{Error, Finding};
 const OPENED_MAX: usize = 256;
 
 /// Expands files, directories (all files below except hidden files), patterns, addresses of other machines and `-` into
-/// sorted inputs without duplicates. Each row group of a Parquet file is an input, and each crawl file in a WACZ. A
+/// sorted inputs without duplicates. A pipe or device that has several names is one input. Each row group of a Parquet file is an input, and each crawl file in a WACZ. A
 /// WACZ with damage is an input itself, too, whose reader counts the damage.
 ///
 /// An address is `s3://bucket/key`, also with a pattern in the key or a `/` at its end, `http://...` or `https://...`.
@@ -40,8 +40,12 @@ pub fn inputs(paths: &[PathBuf]) -> Result<Vec<Input>, Error> {
             None => add_files(path, &mut files)?,
         }
     }
-    let mut inputs = Vec::new();
+    let (mut inputs, mut streams) = (Vec::new(), BTreeSet::new());
     for path in files {
+        // Two readers of one pipe would each get a part of the bytes.
+        if Place::of_path(&path).stream().is_some_and(|stream| !streams.insert(stream)) {
+            continue;
+        }
         let found = look(&path)?;
         let input = Input { bytes: found.as_ref().map_or(0, Metadata::len), ..Input::of_path(&path) };
         if found.is_some_and(|found| found.is_file()) {

@@ -1,30 +1,33 @@
 //! Archives and tables that come through a pipe, compressed, or from a server without ranges. Their directories are at
-//! their ends, so they are copied to an unnamed file, and read there.
+//! their ends, so they are read when all their bytes are in a file: in the copy that a pipe has anyway, otherwise in a
+//! copy of their uncompressed bytes ([`Spool`]).
 //!
-//! The system removes the file when the reader is dropped, even if the process is killed. Memory: none for the bytes.
-//! Disk: the bytes, uncompressed, in the directory of the caller.
+//! Memory: that of a copy. Disk: the bytes, and the uncompressed bytes if the input is compressed.
 
-use std::io::{self, Seek};
 use std::path::Path;
 use std::vec::IntoIter;
 
 use crate::files::compressed::Text;
 use crate::files::source::Source;
+use crate::files::spool::{Spill, Spool};
 use crate::input::Input;
 use crate::reader::{Count, ReadOptions, listing, open_part};
 use crate::{Capture, CaptureReader, DigestCell, Error, Tally};
 
-/// Copies the rest of a text to a file in a directory, and reads the parts of the file in order.
+/// Copies a text to a file, and reads the parts of the file in order.
 pub(super) fn open(
-    mut text: Text,
+    text: Text,
     path: &Path,
     options: ReadOptions,
-    spill: &Path,
+    spill: &Spill,
 ) -> Result<Box<dyn CaptureReader>, Error> {
-    let mut file = tempfile::tempfile_in(spill).map_err(|error| Error::io(spill, error))?;
-    // Ends at damage of the compression, which is counted. The file is then cut off.
-    io::copy(&mut text, &mut file).map_err(|error| Error::io(path, error))?;
-    let source = file.rewind().and_then(|()| Source::of_file(file)).map_err(|error| Error::io(spill, error))?;
+    // The copy ends at damage of the compression, which is counted. The file is then cut off.
+    let spool = Spool::begin(move || Ok(Box::new(text)), spill)?;
+    parts(path, spool.source().map_err(|error| Error::io(path, error))?, options)
+}
+
+/// Reads the parts of a file in order.
+pub(super) fn parts(path: &Path, source: Source, options: ReadOptions) -> Result<Box<dyn CaptureReader>, Error> {
     let mut parts = Vec::new();
     listing::add_parts(Input::of_path(path), &source, &mut parts)?;
     Ok(Box::new(Spooled { source, parts: parts.into_iter(), part: None, options }))

@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use timely::worker::Worker;
 use webstrata_datasets::{
     Base, Capture, CaptureReader, Content, DigestCell, Finding, Fingerprint, Form, Input, InputDigest, Interner,
-    NameList, Profile, Tally, Texts, open_metered,
+    NameList, Profile, Spill, Tally, Texts, open_metered,
 };
 use webstrata_engine::{Collector, Context, Job, Outbox, Sorter, Stopped, shuffle, wire};
 use webstrata_layers::{Cut, InputRecord, Removals, Status};
@@ -442,10 +442,12 @@ impl Reading {
             };
             let bytes_read = self.job.progress().bytes_counter();
             self.digest = DigestCell::default();
-            let (options, spill) = (self.inputs.meaning.reading(), self.job.scratch().directory());
-            let reader = open_metered(input, options, bytes_read, Arc::clone(&self.digest), spill)?;
-            self.current = Some((input.clone(), reader));
-            self.read.push(record_of(input));
+            let (options, spill) = (self.inputs.meaning.reading(), spill_of(&self.job));
+            // Revisits of other URLs are known at the end of all inputs, and may need this input again.
+            let input = input.kept(&spill)?;
+            let reader = open_metered(&input, options, bytes_read, Arc::clone(&self.digest), &spill)?;
+            self.read.push(record_of(&input));
+            self.current = Some((input, reader));
             return Ok(true);
         };
         let mut record_maker = self.record_maker.borrow_mut();
@@ -494,6 +496,12 @@ fn send_next_links(
         record_maker.send(capture, outbox)?;
     }
     Ok(has_links)
+}
+
+/// Where readers keep what they read only once, and when they stop waiting for it.
+fn spill_of(job: &Job) -> Spill {
+    let waiting = job.clone();
+    Spill::new(job.scratch().directory(), move || waiting.failed())
 }
 
 /// Returns a capture to read into, which keeps a bounded amount of its links in memory.

@@ -10,7 +10,7 @@
 //! A new revisit wants the captures of the inputs and of the store. A revisit of the store wants only the captures of
 //! the inputs, because it already has the links of the store's captures. The order of batches of captures and revisits
 //! therefore does not matter. Texts of links are not kept. Inputs that have captures with digests are read a second
-//! time if any digest is wanted; standard input cannot be read twice. For captures of the store, the texts are made
+//! time if any digest is wanted. What can be read only once was copied for this ([`Input::kept`]). For captures of the store, the texts are made
 //! again from links and forms ([`webstrata_datasets::Form`]). A capture lends its links if its status is 200 and no
 //! link has the form [`Form::OTHER`], which does not tell the link under another URL. A page that is too large and a
 //! capture that was taken out have no links to lend. Held links are lent like all other links.
@@ -34,7 +34,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use timely::worker::Worker;
 use webstrata_datasets::{
-    Capture, CaptureReader, Content, Digest, Form, Input, Profile, ReadOptions, Tally, Texts, open,
+    Capture, CaptureReader, Content, Digest, Form, Input, Profile, ReadOptions, Tally, Texts, open_metered,
 };
 use webstrata_engine::{
     Collector, Context, Error as JobError, Job, Outbox, Run, RunReader, RunWriter, Sorted, Sorter, Stopped, gather,
@@ -152,7 +152,7 @@ pub(super) fn lend(
     let base = context.base.clone();
     let offers = Collector::new(Sorter::new(job.scratch(), "offers", job.budget_beside_reader(6)));
     let mut source = Source {
-        inputs: inputs.into_iter().filter(|input| !input.is_stdin()).collect(),
+        inputs,
         options,
         current: None,
         capture: super::bounded(job),
@@ -292,7 +292,11 @@ impl Source {
         }
         let Some(reader) = &mut self.current else {
             match self.inputs.pop() {
-                Some(input) => self.current = Some(open(&input, self.options)?),
+                Some(input) => {
+                    let spill = super::spill_of(&self.job);
+                    let reader = open_metered(&input, self.options, Arc::default(), Arc::default(), &spill)?;
+                    self.current = Some(reader);
+                }
                 None => self.pages = Some(self.find_pages()?),
             }
             return Ok(true);
