@@ -80,7 +80,7 @@ fn every_answer_names_the_host_of_the_standard() {
     let sources: BTreeSet<&str> = folded.lines().skip(1).map(|line| line.split(",").nth(1).unwrap()).collect();
     assert!(sources.contains("plain.example") && sources.len() == HOSTS.len(), "{folded}");
     for host in HOSTS {
-        let urls = succeeds(dir, &format!("uids {{}}/store --host {host}"));
+        let urls = succeeds(dir, &format!("uids {{}}/store --host={host}"));
         let is_of = |line: &str| line.contains(&format!("//{host}")) || line.contains(&format!("@{host}"));
         assert!(urls.lines().count() == 3 && urls.lines().all(is_of), "{host}: {urls}");
         let line = format!("backlinks {{}}/store http://target.example/ --source http://{host}/ --source-match host");

@@ -197,7 +197,9 @@ SELECT uid, dst, min(first_seen), max(last_seen), sum(captures)::UBIGINT, sum(wh
 FROM numbered GROUP BY uid, dst, run;
 
 -- Every link of every page, a row for each run of captures that have it.
-CREATE OR REPLACE VIEW link_intervals AS SELECT src, dst, first_seen, last_seen, captures FROM link_runs;
+CREATE OR REPLACE VIEW link_intervals AS
+SELECT src, dst, first_seen, last_seen, captures
+FROM link_runs;
 
 -- Every link of every page once, with how many captures of the page say whether they have the link, and how many of these have it.
 -- A failure of the server does not say it, nor a capture with unknown links, nor a cut one in which the link was not found.
