@@ -40,8 +40,8 @@ pub struct Capture {
     /// Status code of the response, 200 to 999, if the crawl file has one. Captures without a status count as 200. A
     /// revisit has a status only if its record gives one.
     pub status: Option<u16>,
-    /// Why the body was not read whole; `None` if the body was read whole, or if `content` is not [`Content::Links`]. The
-    /// status of a cut capture is none, 200, 203 or 206.
+    /// Why the body was not read whole; `None` if the body was read whole, or if `content` is not [`Content::Links`].
+    /// The status of a cut capture is none, 200, 203 or 206.
     pub cut: Option<Cut>,
     /// The age of a record without a date; its `time` means nothing. If a page has several undated records, the record
     /// with the greatest bytes here is the newest, and only the newest counts.
@@ -66,8 +66,8 @@ impl Capture {
 /// Whether a capture carries its links.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Content {
-    /// [`Capture::links`] holds every link of the page, or the links that were found if the capture is cut. A response that
-    /// is not a page has no links, except the target of a redirect.
+    /// [`Capture::links`] holds every link of the page, or the links that were found if the capture is cut. A response
+    /// that is not a page has no links, except the target of a redirect.
     #[default]
     Links,
     /// The links are unknown, which is not the same as no links.

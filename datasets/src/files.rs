@@ -1,7 +1,7 @@
 //! Bytes of an input: their digest ([`hashed`]), decompression ([`compressed`]), the beginning that shows the format
 //! ([`head`]), lines of any length ([`lines`], [`long_line`]), lines of JSON ([`json_text`]), where it is ([`place`]),
-//! its ranges on this and other machines ([`source`]), copies of what can be read only once ([`spool`]), and the members
-//! of ZIP archives ([`zip`]).
+//! its ranges on this and other machines ([`source`]), copies of what can be read only once ([`spool`]), and the
+//! members of ZIP archives ([`zip`]).
 
 pub(crate) mod compressed;
 pub(crate) mod hashed;

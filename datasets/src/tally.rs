@@ -229,6 +229,11 @@ impl Finding {
         (Finding::UnreadFile..=Finding::OtherFile).contains(&self)
     }
 
+    /// Whether this says something of a capture, and does not show that there was one: its URL may be bad.
+    pub fn is_remark(self) -> bool {
+        matches!(self, Finding::CutCapture | Finding::UnusedLinks | Finding::FinerDate | Finding::CoarserDate)
+    }
+
     /// Whether nothing is lost: the record holds no page.
     pub fn is_skipped(self) -> bool {
         self >= Finding::Request

@@ -176,8 +176,8 @@ impl Graph {
         self.batch(uids, ask, |remote| remote.wait(remote.pinned().links(uids, direction, window)).map_err(Refused))
     }
 
-    /// The pages for which it is unknown in a window whether they link: the page itself, or pages that linked to the URL
-    /// at some time.
+    /// The pages for which it is unknown in a window whether they link: the page itself, or pages that linked to the
+    /// URL at some time.
     ///
     /// # Errors
     /// As [`Graph::urls_of`].

@@ -363,6 +363,9 @@ impl StoreWriter {
         if !storage.create(&name, json.as_bytes())? {
             let (found, version) = storage.read_version(&name)?;
             if found.as_deref() != Some(json.as_bytes()) {
+                if !self.may_stall() {
+                    return Err(Error::EpochTaken { path });
+                }
                 // Of a writer that was given up. It may go on at any moment, but not make its epoch current any more.
                 self.fence()?;
                 if self.location.storage().replace_version(&name, json.as_bytes(), &version)?.is_none() {
@@ -373,6 +376,11 @@ impl StoreWriter {
         let id = EpochId { epoch, digest: Digest::of(json.as_bytes()) };
         self.set_current(&format!("{id}\n"))?;
         Ok(epoch)
+    }
+
+    /// Whether a writer that was given up may go on: in a directory, a lock ends with its process.
+    fn may_stall(&self) -> bool {
+        self.location.directory().is_none()
     }
 
     /// Whether this writer still holds the lock of the store. A job that takes long asks now and then, and ends early.
@@ -417,7 +425,7 @@ impl StoreWriter {
             files.extend(manifest.provenance.inputs.iter().map(|entry| entry.path.clone()));
             files.extend(manifest.provenance.held.iter().map(|entry| entry.path.clone()));
         }
-        let may_stall = self.location.directory().is_none();
+        let may_stall = self.may_stall();
         let is_later = |&epoch: &u64| !may_stall && self.current.is_none_or(|current| epoch > current.epoch);
         let later: Vec<String> = epochs(&self.location)?.into_iter().filter(is_later).map(manifest_name).collect();
         let row = |name: &String| name.parse::<u32>().ok().filter(|&row| row_name(row) == format!("{ROWS}/{name}"));

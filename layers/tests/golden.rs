@@ -111,14 +111,14 @@ fn the_worked_example_has_always_the_same_bytes() {
     let checksums: Vec<String> =
         store.manifest().files().map(|file| format!("{} {} {}", file.layer, file.bytes, file.checksum)).collect();
     let expected = [
-        "url 459 7a2a8c3fffc1ab34",
-        "ol 349 c588addb4cd43ac9",
-        "ts 838 1d2b516487d5fc5f",
-        "bv 293 5f527efce11f3ce3",
-        "rv 1694 7aafe2dc68b077b4",
-        "il 347 203ad880e9517991",
-        "tr 371 e1ae0ae9ed40f297",
-        "ibv 292 6cad5fa5525f0443",
+        "url 459 fc797f3a9c92cfd8",
+        "ol 349 a944a19a560c5072",
+        "ts 838 86be489ab325d920",
+        "bv 293 5bc4d70892c96fc1",
+        "rv 1694 53560e5b0fe9b1cc",
+        "il 347 16c05b2d60737004",
+        "tr 371 e4a5a128e38757e5",
+        "ibv 292 5285cff2fbd2170a",
     ];
     assert_eq!(checksums, expected);
     let manifest = std::fs::read_to_string(dir.path().join("epochs/000001.json")).unwrap();

@@ -29,8 +29,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use timely::worker::Worker;
 use webstrata_datasets::{
-    Example, GenerateOptions, Input, LinkKinds, NameList, RankReader, Tally, Www, graph_inputs, missing_containers,
-    ranks_in, without_secrets,
+    Example, Finding, GenerateOptions, Input, LinkKinds, NameList, RankReader, Tally, Www, graph_inputs,
+    missing_containers, ranks_in, without_secrets,
 };
 use webstrata_engine::{
     Committing, Context, Error as JobError, Identity, JobStage, Progress, RunOptions, Stopped, Work,
@@ -274,7 +274,8 @@ impl Work for Build {
             captures_read += state.captures_read;
             captures_stored += state.captures_stored;
         }
-        if captures_read == 0 && tally.counts().all(|(finding, _)| finding.is_damage() || finding.is_file()) {
+        let is_nothing = |finding: Finding| finding.is_damage() || finding.is_file() || finding.is_remark();
+        if captures_read == 0 && tally.counts().all(|(finding, _)| is_nothing(finding)) {
             if let Committing::Open(writer) = writer {
                 writer.abandon(&context.row)?;
             }

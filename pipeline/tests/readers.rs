@@ -119,7 +119,7 @@ fn captures(random: &mut Random, family: Family, count: usize) -> Vec<Seen> {
         }
         match if family == Family::Links { 9 } else { random.below(14) } {
             0 | 1 => own.status = Some(*random.pick(&[404, 410, 429, 503, 999])),
-            2 => own.status = Some(*random.pick(&[201, 204, 206])),
+            2 => own.status = Some(*random.pick(&[201, 203, 204, 206])),
             3 | 4 => {
                 own.status = Some(*random.pick(&[301, 302, 307]));
                 own.target = (!random.once_in(3)).then(|| url(random, 30));
@@ -148,7 +148,12 @@ fn digits(time: i64) -> String {
 
 /// Whether the response is a page with a body.
 fn is_page(own: &Seen) -> bool {
-    own.status == Some(200) && own.revisit.is_none() && own.links.is_some()
+    is_plain(own) && own.links.is_some()
+}
+
+/// Whether the status says that a page is there, and no revisit says whose.
+fn is_plain(own: &Seen) -> bool {
+    matches!(own.status, Some(200 | 203 | 206)) && own.revisit.is_none()
 }
 
 /// Returns the response of a server, if the crawler has kept the response.
@@ -236,7 +241,7 @@ fn arc(captures: &[Seen]) -> String {
 /// Returns a line, in one of several spellings with the same meaning.
 fn json_line(random: &mut Random, own: &Seen) -> String {
     let mut line = json!({"url": own.url, "ts": digits(own.time)});
-    let plain = own.status == Some(200) && own.revisit.is_none();
+    let plain = is_plain(own);
     match own.status {
         Some(200) if plain && random.once_in(2) => {}
         Some(status) if random.once_in(2) => line["status"] = json!(status.to_string()),

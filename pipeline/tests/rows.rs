@@ -317,7 +317,8 @@ fn line((page, time, saying): &Record, digests: &[&str]) -> String {
         Saying::Unknown => "\"status\":200".to_owned(),
         Saying::Revisit(Reference { is_silent, not_modified, digest: own, elsewhere, referred }) => {
             digest(*own);
-            let status = if *is_silent { "" } else { ["\"status\":304,", "\"status\":200,"][usize::from(*own == 1)] };
+            let status =
+                if *is_silent { "" } else { ["\"status\":200,", "\"status\":304,"][usize::from(*not_modified)] };
             let mut of = Vec::new();
             if *not_modified {
                 of.push("\"profile\":\"http://netpreserve.org/warc/1.1/revisit/server-not-modified\"".to_owned());

@@ -60,7 +60,7 @@ class Proxy:
 
             def pass_on(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                headers = {name: value for name, value in self.headers.items() if name != proxy.ignored}
+                headers = {name: value for name, value in self.headers.items() if name.title() != proxy.ignored}
                 holds = proxy.holds(self.command, self.path)
                 if holds and not proxy.after:
                     proxy.hold()

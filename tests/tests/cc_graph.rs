@@ -135,11 +135,7 @@ fn layers(store: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 
 /// A host as folding reads it.
 fn folded(host: &str, www: Www) -> String {
-    let mut host = host;
-    while let Some(rest) = host.strip_prefix("www.").filter(|rest| www == Www::Fold && rest.contains('.')) {
-        host = rest;
-    }
-    host.to_owned()
+    host.strip_prefix("www.").filter(|rest| www == Www::Fold && rest.contains('.')).unwrap_or(host).to_owned()
 }
 
 /// The links of a release with hosts as folding reads them.
@@ -253,7 +249,8 @@ fn releases_and_stores_become_each_other() {
             check_bv(&path("store"), &path(&format!("bv-{month}")), month, &links);
             check_ranks(&path("store"), &out, month);
             check_domains(&path("store"), &path(&format!("domains-{month}")), month, &links);
-            add(&path("built-again"), out, month, www);
+            // An export is folded already.
+            add(&path("built-again"), out, month, Www::Keep);
         }
         assert!(layers(&path("built-again")) == expected, "seed {seed}: built from exports");
     }

@@ -24,8 +24,9 @@ use crate::{Error, Finding};
 const OPENED_MAX: usize = 256;
 
 /// Expands files, directories (all files below except hidden files), patterns, addresses of other machines and `-` into
-/// sorted inputs without duplicates. A pipe or device that has several names is one input. Each row group of a Parquet file is an input, and each crawl file in a WACZ. A
-/// WACZ with damage is an input itself, too, whose reader counts the damage.
+/// sorted inputs without duplicates. A pipe or device that has several names is one input. Each row group of a Parquet
+/// file is an input, and each crawl file in a WACZ. A WACZ with damage is an input itself, too, whose reader counts the
+/// damage.
 ///
 /// An address is `s3://bucket/key`, also with a pattern in the key or a `/` at its end, `http://...` or `https://...`.
 /// Cost: a request for each file on another machine, many at the same time.

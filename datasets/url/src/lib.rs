@@ -6,8 +6,8 @@
 //!
 //! A crawl file has a URL as bytes. [`spelt`] makes a text of the bytes, by one rule for all files.
 //!
-//! The parser of the `url` crate differs from the standard in two points, which [`canonical`] mends: since 2024 a `^` in
-//! a path is escaped, and a relative reference may begin with more than two slashes.
+//! The parser of the `url` crate differs from the standard in two points, which [`canonical`] mends: since 2024 a `^`
+//! in a path is escaped, and a relative reference may begin with more than two slashes.
 //!
 //! ```
 //! use webstrata_url::{canonical, meant};

@@ -72,8 +72,8 @@ impl Answered {
         Self::error("url not in store")
     }
 
-    /// Links. `unknown` has the pages that may or may not link ([`crate::Unknown`]), and `last_known` the links that the
-    /// page may have ([`crate::LastKnown`]).
+    /// Links. `unknown` has the pages that may or may not link ([`crate::Unknown`]), and `last_known` the links that
+    /// the page may have ([`crate::LastKnown`]).
     pub fn links(urls: Vec<String>, way: Way, unknown: Vec<String>, last_known: Vec<String>) -> Self {
         let unknown = UnknownLinks::of(way, unknown).map(UnknownPart::Links);
         let unknown_links = Some(last_known).filter(|links| !links.is_empty());

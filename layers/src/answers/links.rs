@@ -131,11 +131,11 @@ impl List {
     }
 }
 
-/// Unknown links. A capture leaves links unknown if nothing is known of its links, or if its body was cut. For out-links,
-/// true: a capture of the window leaves links unknown, or as of a time the capture that answers. For in-links, the pages
-/// that may or may not link, or their number if only a number was asked. Each of these pages linked in some capture, and
-/// a capture in the window leaves its links unknown. These pages count for the limit, and an answer in parts has them in
-/// each part.
+/// Unknown links. A capture leaves links unknown if nothing is known of its links, or if its body was cut. For
+/// out-links, true: a capture of the window leaves links unknown, or as of a time the capture that answers. For
+/// in-links, the pages that may or may not link, or their number if only a number was asked. Each of these pages linked
+/// in some capture, and a capture in the window leaves its links unknown. These pages count for the limit, and an
+/// answer in parts has them in each part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum UnknownLinks {

@@ -1,8 +1,9 @@
 //! The links of a page that differ between two dates, or the pages that began or ceased to link to a URL.
 //!
 //! A link that is there at one date is gained or lost only if it is known that the page lacks it at the other: the
-//! capture that decides then is whole ([`crate::read::dates`] has the same rule for all pages of a store). Cost: the links at both dates. With in-links, if the graph has unknown
-//! links, also the captures of each page that links at only one of the dates.
+//! capture that decides then is whole ([`crate::read::dates`] has the same rule for all pages of a store). Cost: the
+//! links at both dates. With in-links, if the graph has unknown links, also the captures of each page that links at
+//! only one of the dates.
 
 use std::collections::HashSet;
 

@@ -1,7 +1,7 @@
 //! The links of a page to pages that are gone as of a time.
 //!
-//! A link is dead if the capture of its URL that decides then is a failure. Cost: the captures and links of the page, and
-//! the captures of each link.
+//! A link is dead if the capture of its URL that decides then is a failure. Cost: the captures and links of the page,
+//! and the captures of each link.
 
 use super::{Ask, Direction, Facts, Given, Program, Question, Rest};
 use crate::record::capture::{CaptureTime, deciding, ended_by, is_unknown};

@@ -16,7 +16,8 @@ pub struct Unknown {
     items: Vec<(Uid, Window)>,
     /// For in-links, the items whose sources are needed.
     targets: Rest,
-    /// For in-links, the links of each item that are known, so that no capture is needed; `None` if the caller has none.
+    /// For in-links, the links of each item that are known, so that no capture is needed; `None` if the caller has
+    /// none.
     known: Option<Vec<Vec<Uid>>>,
     /// Pages, each with the place of the item that it is asked for; in order once all are there.
     asked: Vec<(Uid, usize)>,

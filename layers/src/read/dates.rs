@@ -2,7 +2,8 @@
 //!
 //! As of a date, a page is present if the capture that decides is not a failure ([`crate::record::capture::deciding`]).
 //! If that capture leaves links unknown, no link is lost at the second date, or gained after the first, and the page is
-//! also counted as unknown. If the page is absent at one of the dates, all its links of the other date are gained or lost.
+//! also counted as unknown. If the page is absent at one of the dates, all its links of the other date are gained or
+//! lost.
 //!
 //! All lists of UIDs rise. Cost: one pass over both lists.
 

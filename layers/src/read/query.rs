@@ -103,7 +103,8 @@ pub trait Links {
     /// See [`Links::url`].
     fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<Range<Uid>>, Error>;
 
-    /// Whether any capture of the graph is cut or has unknown links. An implementation may return true if it does not know.
+    /// Whether any capture of the graph is cut or has unknown links. An implementation may return true if it does not
+    /// know.
     fn has_unknown(&self) -> bool {
         true
     }

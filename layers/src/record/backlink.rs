@@ -9,7 +9,7 @@
 //! | links | only captures without | the stay is *new* |
 //! | links | a stay that has ended | the stay has *returned* |
 //! | does not link, or is a failure that ends the page | a stay | the stay is *lost* with this capture |
-//! | has unknown links, or is cut and no link was found | anything | *unknown* until the next capture that tells; a stay goes on |
+//! | has unknown links, or is cut without a link | anything | *unknown* until the next that tells; a stay goes on |
 //! | is a failure of the server | anything | nothing |
 //!
 //! [`Failures::End`] says which failures end a page. Whether the page links at a moment is an answer as of that moment
@@ -77,8 +77,8 @@ impl Backlink {
     }
 
     /// Replaces the stays by the stays of a page. `captures` are the captures of the page in order of time. `lifespans`
-    /// are the runs of these links ([`runs_of`](super::capture::lifespan::runs_of)), in any order, each as its first and
-    /// last capture.
+    /// are the runs of these links ([`runs_of`](super::capture::lifespan::runs_of)), in any order, each as its first
+    /// and last capture.
     pub fn set(&mut self, captures: impl IntoIterator<Item = CaptureTime>, runs: &mut [(i64, i64)]) {
         self.stays.clear();
         self.unknown.clear();

@@ -372,8 +372,8 @@ pub(crate) fn has_removed(page: &Page) -> bool {
 /// Returns the digest, the revisit if the capture is one, and the status.
 ///
 /// The status is the least status that the records give. A failure does not count beside a record that is not
-/// a failure ([`counted`]). The capture is a revisit if only revisits give that status. Links of a response with another
-/// status are then links of the revisit's own, which the caller adds: they are not in the evidence.
+/// a failure ([`counted`]). The capture is a revisit if only revisits give that status. Links of a response with
+/// another status are then links of the revisit's own, which the caller adds: they are not in the evidence.
 pub fn one_capture<'a>(
     index: u32,
     records: impl Iterator<Item = (Option<&'a Revisit>, u64, Status)> + Clone,

@@ -1,9 +1,9 @@
 //! The links of a page in a window of time, with the captures that have them.
 //!
 //! A *stretch* is a lifespan of a link, cut to the window. Between two stretches of a link is a capture that tells
-//! ([`Page::tells`]) and lacks the link: a whole capture without the link, or a failure that ends the page. A *run* also
-//! ends before a cut capture without the link ([`mod@webstrata_layers::record::capture`]). Cost: the links and changes of
-//! the page.
+//! ([`Page::tells`]) and lacks the link: a whole capture without the link, or a failure that ends the page. A *run*
+//! also ends before a cut capture without the link ([`mod@webstrata_layers::record::capture`]). Cost: the links and
+//! changes of the page.
 
 use crate::Error;
 use std::ops::Range;
@@ -99,8 +99,8 @@ pub(crate) fn captures_of(stretches: &[Stretch]) -> u64 {
     stretches.iter().map(|stretch| stretch.captures).sum()
 }
 
-/// Returns the number of captures that tell whether the page has a link, given the number of captures that tell of every
-/// link ([`captures_telling`]): these, and the cut captures with the link.
+/// Returns the number of captures that tell whether the page has a link, given the number of captures that tell of
+/// every link ([`captures_telling`]): these, and the cut captures with the link.
 pub(crate) fn telling_of(telling: u64, stretches: &[Stretch]) -> u64 {
     telling + stretches.iter().map(|stretch| stretch.cut).sum::<u64>()
 }

@@ -347,8 +347,8 @@ impl RecordMaker {
         Ok(missed)
     }
 
-    /// Whether a capture lends its links to revisits: its status is 200, it is not cut, its page is not kept out, and its
-    /// links under other URLs are known.
+    /// Whether a capture lends its links to revisits: its status is 200, it is not cut, its page is not kept out, and
+    /// its links under other URLs are known.
     fn lends(&mut self, capture: &Capture) -> Result<bool, Error> {
         if capture.content != Content::Links || status_of(capture) != Status::OK {
             return Ok(false);

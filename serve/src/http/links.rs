@@ -73,7 +73,8 @@ struct LinkQuestion {
     form: AnswerForm,
 }
 
-/// A link, or a page for which it is unknown whether it links. A page with unknown links may link to itself, and is both.
+/// A link, or a page for which it is unknown whether it links. A page with unknown links may link to itself, and is
+/// both.
 #[derive(Clone, Copy)]
 struct Link {
     uid: Uid,

@@ -56,11 +56,13 @@ def expect(world, question, face):
     if not is_there(world, url):
         return NOT_IN_STORE
     if face == "text":
-        return [
-            f"{time} {status}" + ("" if known else "  links unknown")
-            for time, status, known in rows(model.captures(url))
-        ]
+        return [f"{iso(c.ts)} {c.status}{remark(c)}" for c in model.captures(url)]
     return rows(model.captures(url))
+
+
+def remark(capture):
+    """What a line says of a capture that does not tell of all links."""
+    return "  links unknown" if capture.links is None else f"  cut ({capture.cut})" if capture.cut else ""
 
 
 def three(times, statuses, unknown):
@@ -499,7 +501,7 @@ def expect_barcode(world, question, face):
         "bars": {link: runs for link, runs in bars.items() if runs},
     }
     if question["direction"] == "in":
-        found["first_known"] = {page: model.telling(page)[0].ts for page in found["bars"]}
+        found["first_known"] = {page: next((c.ts for c in model.telling(page)), 0) for page in found["bars"]}
     return found
 
 

@@ -424,7 +424,8 @@ def counts(world, question, command="info"):
     wanted, is_exact = expect_info(world, question, None), got.pop("exact")
     got["cut_captures"] = sum(got.get("cut_captures", {}).values())
     if not is_exact:
-        for name in ("pages", "captures", "links", "occurrences", "unknown_captures", "cut_captures", "failed_captures"):
+        kinds = ("unknown_captures", "cut_captures", "failed_captures")
+        for name in ("pages", "captures", "links", "occurrences", *kinds):
             got[name] = wanted[name] if got[name] >= wanted[name] else got[name]
         got["first_time"], got["last_time"] = wanted["first_time"], wanted["last_time"]
     return got

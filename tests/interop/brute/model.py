@@ -127,7 +127,6 @@ class Capture:
         counts = {"ignore": False, "all": True, "end": self.status < 500 and self.status != 429}[failures]
         return False if counts else None
 
-
     @property
     def is_whole(self):
         """Whether it tells of every link whether the page had it."""

@@ -299,7 +299,7 @@ pub(super) mod tests {
             ("text/html", "404", "404 links"),
             ("image/png", "404", "404 links"),
             ("image/png", "302", "302 links /b"),
-            ("image/png", "304", "- revisit"),
+            ("image/png", "304", "200 revisit"),
             ("warc/revisit", "-", "- revisit"),
             ("warc/revisit", "200", "200 revisit"),
             ("warc/revisit", "404", "404 links"),

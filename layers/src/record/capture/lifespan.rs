@@ -72,8 +72,8 @@ pub fn lifespans_of<L: Copy + PartialEq>(
     lifespans.append(&mut runs);
 }
 
-/// Joins runs to lifespans. `telling` has the captures that tell which links the page lacks ([`telling`](super::telling)).
-/// The first of them after a run either lacks the link, or begins the next run.
+/// Joins runs to lifespans. `telling` has the captures that tell which links the page lacks
+/// ([`telling`](super::telling)). The first of them after a run either lacks the link, or begins the next run.
 pub(crate) fn unite<L: Copy + PartialEq>(runs: &mut Vec<Lifespan<L>>, telling: &[i64]) {
     runs.dedup_by(|run, before| {
         let goes_on = before.link == run.link && gone_after(telling, before.last).is_none_or(|gone| run.first <= gone);
@@ -115,8 +115,8 @@ pub fn runs_of<L: Copy>(
     }
 }
 
-/// Replaces the contents of `times` by the runs of a page's links to a target, given the runs of all its links in order.
-/// Returns the number of URLs of the target that the page ever linked to.
+/// Replaces the contents of `times` by the runs of a page's links to a target, given the runs of all its links in
+/// order. Returns the number of URLs of the target that the page ever linked to.
 pub fn times_of(lifespans: &[Lifespan], target: &[Range<Uid>], times: &mut Vec<(i64, i64)>) -> u64 {
     times.clear();
     let (mut targets, mut before) = (0, None);

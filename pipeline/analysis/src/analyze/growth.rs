@@ -105,9 +105,9 @@ pub(super) fn growth(context: &mut AnalysisContext<'_>, length: RangeLength) -> 
     Ok(Found::of_worker().with_sheet(sheet))
 }
 
-/// Returns the runs of captures that count and for which `is_open` holds, between two captures at `times`. For each run:
-/// the number of times before the run, and the time of the first capture of the run. Cost: the captures of the page, if
-/// any is blank or cut.
+/// Returns the runs of captures that count and for which `is_open` holds, between two captures at `times`. For each
+/// run: the number of times before the run, and the time of the first capture of the run. Cost: the captures of the
+/// page, if any is blank or cut.
 fn runs_after(page: &Page, times: &[i64], is_open: impl Fn(&CaptureTime) -> bool) -> Vec<(usize, i64)> {
     let mut runs: Vec<(usize, i64)> = Vec::new();
     if page.blank.is_empty() && !page.captures().has_cut() {

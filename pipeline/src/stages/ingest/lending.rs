@@ -10,10 +10,10 @@
 //! A new revisit wants the captures of the inputs and of the store. A revisit of the store wants only the captures of
 //! the inputs, because it already has the links of the store's captures. The order of batches of captures and revisits
 //! therefore does not matter. Texts of links are not kept. Inputs that have captures with digests are read a second
-//! time if any digest is wanted. What can be read only once was copied for this ([`Input::kept`]). For captures of the store, the texts are made
-//! again from links and forms ([`webstrata_datasets::Form`]). A capture lends its links if its status is 200 and no
-//! link has the form [`Form::OTHER`], which does not tell the link under another URL. A page that is too large and a
-//! capture that was taken out have no links to lend. Held links are lent like all other links.
+//! time if any digest is wanted. What can be read only once was copied for this ([`Input::kept`]). For captures of the
+//! store, the texts are made again from links and forms ([`webstrata_datasets::Form`]). A capture lends its links if
+//! its status is 200 and no link has the form [`Form::OTHER`], which does not tell the link under another URL. A page
+//! that is too large and a capture that was taken out have no links to lend. Held links are lent like all other links.
 //!
 //! Records that meet: key = digest (8 bytes), a byte; payload = nothing for [`OFFERED`]; UID of the page for
 //! [`STORED`]; time in [`wire::time_key`] and URL of the page for [`NEW`]. Offer: key = digest, hash of the payload (16

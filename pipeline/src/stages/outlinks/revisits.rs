@@ -5,9 +5,9 @@
 //! (the latest before the revisit, else the first after it), else the capture at the time that the revisit names. A
 //! `304 Not Modified` refers to the latest known capture before it. If no such capture exists, the links of the revisit
 //! are unknown. A revisit without a status in its record also takes the status of the capture, which may be a failure.
-//! Any other revisit has the status 200 and refers to a capture with that status. A revisit of a cut capture is cut. A revisit of another URL has the
-//! links that were lent to it ([`crate::stages::ingest`]), now and before. Once it has links, other revisits may refer
-//! to it.
+//! Any other revisit has the status 200 and refers to a capture with that status. A revisit of a cut capture is cut. A
+//! revisit of another URL has the links that were lent to it ([`crate::stages::ingest`]), now and before. Once it has
+//! links, other revisits may refer to it.
 //!
 //! A page of a store is always as if all its captures had arrived at once. If a new capture gives links or other links
 //! to a revisit of the store, the revisit is written again. A capture that the store already has is not written again.

@@ -184,7 +184,7 @@ fn failures_count_only_where_nothing_else_is() {
     assert_eq!(page.statuses, [change(0, 404), change(1, 200), change(3, 301)]);
     assert_eq!(page.blank, [0, 2]);
     assert_eq!([20, 40].map(|time| links_at(&page, time)), [Some(vec![6]), Some(vec![7])]);
-    assert_eq!(page.evidence.digests, [4, 3, 2, 9]);
+    assert_eq!(page.evidence.digests, [5, 3, 2, 9]);
     assert_eq!(page.evidence.revisits.len(), 1);
 }
 
