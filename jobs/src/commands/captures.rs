@@ -67,7 +67,7 @@ pub(crate) fn run(args: &CapturesArgs, out: &mut dyn Write) -> anyhow::Result<Ou
     Ok(Outcome::Done)
 }
 
-/// What a line says of a capture that leaves links unknown.
+/// The remark on a capture that leaves links unknown.
 fn remark(capture: &CaptureTime) -> String {
     match capture.status.reason() {
         _ if !capture.known => "  links unknown".to_owned(),

@@ -25,7 +25,7 @@ pub(crate) struct CompletionsArgs {
     pub(crate) man: Option<PathBuf>,
 }
 
-/// Writes what `args` ask for, of the program `command`.
+/// Writes the completions of the program `command`.
 pub(crate) fn run(args: &CompletionsArgs, mut command: Command, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     if let Some(shell) = args.shell {
         // The library ends the process if a write fails, so it writes into memory.

@@ -116,7 +116,7 @@ pub(crate) fn run(args: &DiffArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     Ok(Outcome::Done)
 }
 
-/// Prints the differences between two dates, of all pages or of the pages whose keys begin with `prefix`.
+/// Prints the differences between two dates, of all pages or of pages with a key that begins with `prefix`.
 fn between_dates(
     args: &DiffArgs,
     (from, to): (i64, i64),

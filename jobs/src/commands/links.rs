@@ -174,7 +174,7 @@ fn print_page(links: &dyn Links, args: &LinksArgs, window: Window, out: &mut dyn
     if args.inward {
         return note_unknown(links, true, &unknown, uids.is_empty());
     }
-    // Only the captures that decide, or those of the window, tell what is unknown.
+    // Only the captures that decide, or those of the window, tell which links are unknown.
     let captures = unknown.iter().map(|&uid| links.captures(uid)).collect::<Result<Vec<_>, _>>()?.concat();
     note_unclear(links, &captures, (&unknown, &uids), window)?;
     if unknown.is_empty() { note_unknown(links, false, &[], uids.is_empty()) } else { Ok(()) }

@@ -41,7 +41,7 @@ pub(crate) struct Search {
     urls: BTreeSet<String>,
     /// The keys of these URLs.
     keys: HashSet<Vec<u8>>,
-    /// The rules whose URLs must not be in the store at all.
+    /// The rules for URLs that must not be in the store at all.
     whole: Removals,
     /// The rules that leave a part of their URLs in the store.
     parts: Removals,
@@ -295,7 +295,7 @@ impl Search {
 
     pub(crate) fn print(&self, store: &Location, out: &mut dyn Write) -> anyhow::Result<()> {
         let Search { urls, files, found, problems, rules, .. } = self;
-        // Files of earlier epochs that a reader has open may all have what was removed.
+        // Files of earlier epochs that a reader has open may hold removed URLs.
         let lines = found.iter().map(|(file, url)| format!("{file}: {url}")).chain(problems.iter().cloned());
         lines.take(PRINTED).try_for_each(|line| writeln!(out, "{line}"))?;
         let more = (found.len() + problems.len()).saturating_sub(PRINTED);

@@ -102,7 +102,7 @@ pub(crate) fn is_read(coding: &str) -> bool {
     )
 }
 
-/// What became of a coding.
+/// The end of a coding.
 enum Undone {
     /// The coded bytes end where their coding says.
     Whole,
@@ -230,7 +230,7 @@ fn decode(coding: &str, body: &[u8]) -> Decoded {
     }
 }
 
-/// Appends what a decoder gives, up to the limit. Returns whether there was no fault.
+/// Appends the bytes of a decoder, up to the limit. Returns whether there was no fault.
 fn fill(bytes: &mut Vec<u8>, decoder: &mut impl Read) -> bool {
     let room = BODY_BYTES_MAX.saturating_sub(bytes.len());
     decoder.take(room as u64).read_to_end(bytes).is_ok()
@@ -247,7 +247,7 @@ fn once(mut decoder: impl Read) -> Decoded {
 }
 
 /// Decodes members one after the other. `decode` appends the text of one, and returns the bytes after it unless it is
-/// broken. Bytes after the last member are no fault: servers add line feeds and zeros.
+/// broken. Bytes after the last member do no harm: servers add line feeds and zeros.
 fn members<'a>(
     mut rest: &'a [u8],
     magic: &[u8],
@@ -402,7 +402,7 @@ mod tests {
             // Chunks and other transfer codings make the number void.
             ("Content-Length: 501\r\nTransfer-Encoding: chunked", &text, None),
             ("Content-Length: 501\r\nTransfer-Encoding: identity", &text, short),
-            // The number counts coded bytes, and these are no longer there.
+            // The number counts coded bytes, which are gone.
             ("Content-Length: 501\r\nContent-Encoding: gzip", &text, None),
             ("Content-Length: 20\r\nContent-Encoding: gzip", &packed, None),
             // Both the length and the coding show the fault, and the least reason counts.

@@ -24,7 +24,7 @@ use crate::files::compressed::Text;
 use crate::formats::record::{Fields, bare_uri};
 use crate::formats::wat;
 
-/// The records of which the requests and responses are remembered.
+/// The number of records for which requests and responses are remembered.
 const RECORDS_KEPT: usize = 64;
 /// The records ahead of a response that are looked at.
 const RECORDS_AHEAD: usize = 8;
@@ -96,7 +96,7 @@ impl Marks {
     }
 }
 
-/// What a record is in an exchange.
+/// The part of a record in an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::formats) enum Part {
     /// A request, with its method if that is not GET.

@@ -18,7 +18,7 @@ const BYTES_MAX: usize = 16 << 20;
 /// The most records that wait for segments.
 const RECORDS_MAX: usize = 64;
 
-/// A record whose segments are joined.
+/// A record that is joined from segments.
 pub(super) struct Segmented {
     pub(super) header: Fields,
     pub(super) kind: String,
@@ -49,7 +49,7 @@ fn id(header: &Fields, name: &str) -> Option<u64> {
     header.get(name).map(|id| xxh3_64(bare_uri(&id).as_bytes()))
 }
 
-/// Whether a record is the first segment of several, as far as its header says.
+/// Whether a record is the first segment of several by its header.
 pub(super) fn is_first(header: &Fields) -> bool {
     header.get("warc-segment-number").is_some() && header.get("warc-segment-total-length").is_none()
 }

@@ -15,7 +15,7 @@
 //! not written for [`DEAD_AFTER`]. The age is by the clock of the server, and decides only whether somebody waits:
 //! a holder that was given up too early fails at its next check. A job that resumes has its old name.
 //!
-//! A server that ignores conditions cannot keep two writers apart. Who takes the lock tries it.
+//! A server that ignores conditions cannot keep two writers apart. Each writer tries the server when it takes the lock.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -33,7 +33,7 @@ pub(super) const DEAD_AFTER: Duration = Duration::from_secs(15 * 60);
 /// How long a holder at its end tries to release the lock.
 const RELEASE_MAX: Duration = Duration::from_secs(10);
 
-/// What the object says.
+/// The text of the object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Text {
     owner: String,
@@ -56,7 +56,7 @@ impl Text {
     }
 }
 
-/// What the holder has written last.
+/// The last write of the holder.
 struct Written {
     text: Text,
     version: Version,
@@ -142,7 +142,7 @@ impl Bucket {
                 return Err(Error::Locked { path: self.path(LOCK), owner: found.owner, lease: Some(dead_after) });
             }
             let given_up = found.given_up + u32::from(!is_free);
-            // A number that differs from that of any writer of this name who is stalled.
+            // A number that no stalled writer of this name has.
             let text = Text { owner: owner.clone(), given_up, written: found.written + 1 };
             if let Some(version) = self.replace_version(LOCK, &text.bytes(), &version)? {
                 break Written { text, version };
