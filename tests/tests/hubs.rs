@@ -223,7 +223,7 @@ async fn read_at_last(served: &Served, path: &str) -> u64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_of_many_calls_stay_below_the_memory_of_all_calls() {
     let _alone = ALONE.lock().await;
-    let (pages, directory) = (number("WEBSTRATA_HUB", 100_000), tempfile::tempdir().unwrap());
+    let (pages, directory) = (number("WEBSTRATA_HUB", 40_000), tempfile::tempdir().unwrap());
     let store = store(directory.path(), pages, 1);
     let often = directory.path().join("often.jsonl");
     let captures = (0..i64::try_from(pages).unwrap()).map(|number| {

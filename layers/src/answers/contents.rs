@@ -1,10 +1,12 @@
 //! The contents of a store.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Time;
-use crate::record::page::counts::Counts;
+use crate::record::page::counts::{Counts, CutCaptures};
 use crate::store::manifest::history::Origin;
 use crate::store::manifest::{Manifest, RowEntry};
 use crate::store::overview::Overview;
@@ -20,6 +22,10 @@ pub struct EpochCounts {
     pub captures: u64,
     /// Captures with unknown links.
     pub unknown_captures: u64,
+    /// Cut captures by reason; absent if there are none.
+    #[serde(skip_serializing_if = "CutCaptures::is_empty")]
+    #[schemars(with = "BTreeMap<String, u64>")]
+    pub cut_captures: CutCaptures,
     /// Captures with a status of 400 or above.
     pub failed_captures: u64,
     /// Pairs of a page and a link. A link of a page in two rows may count twice.
@@ -48,6 +54,7 @@ impl From<&Counts> for EpochCounts {
             pages: counts.pages,
             captures: counts.captures,
             unknown_captures: counts.unknown_captures,
+            cut_captures: counts.cut_captures,
             failed_captures: counts.failed_captures,
             links: counts.links,
             occurrences: counts.occurrences,
