@@ -233,3 +233,29 @@ fn revisits_of_what_is_taken_out() {
         assert_hidden(&store, &left, true);
     }
 }
+
+/// The page and its removal are in one row, which no older row shares; an older page keeps the URL in the store.
+#[test]
+fn what_is_taken_out_stays_gone_when_the_newest_rows_are_merged_first() {
+    for to in [None, Some(1_200_000_000)] {
+        let dir = tempfile::tempdir().unwrap();
+        let store = dir.path().join("store");
+        let page = |name: &str, link: &str| {
+            format!(
+                "{{\"url\":\"http://{name}.example/\",\"ts\":\"20060101\",\"links\":[\"http://{link}.example/\"]}}\n"
+            )
+        };
+        add(&store, &page("old", "gone"), 1, false);
+        add(&store, &(page("gone", "old") + &page("new", "old")), 1, false);
+        let select = Selection::Url("http://gone.example/".to_owned());
+        take_out(&store, &[Removal { select, removed_as: RemovedAs::Page, from: None, to, reason: None }], 1);
+        for rows in [Some(2), None] {
+            merge_rows(&store, rows, 1);
+            let reader = reader(&store);
+            let uid = reader.uid("http://gone.example/").unwrap().unwrap();
+            assert_eq!(reader.captures(uid).unwrap(), []);
+            assert!(reader.page(uid).unwrap().is_none());
+        }
+        assert_eq!(Store::open(&store).unwrap().manifest().counts.pages, 2);
+    }
+}

@@ -155,8 +155,14 @@ fn merge<S: Records<Record = (Page, Evidence)>>(
             links += page.links.len() as u64;
             visit(&page, evidence, had)
         };
+        let kept = |page, evidence: &mut Evidence| {
+            let left = if is_all { without_removed(page, evidence) } else { Some(page) };
+            left.unwrap_or_else(|| Page { uid, ..Page::default() })
+        };
         if let [(page, evidence)] = &mut records[..] {
-            visit(page, evidence, None)?;
+            // A merge of newer rows leaves the removed captures, and no older row need have the page.
+            let page = kept(std::mem::take(page), evidence);
+            visit(&page, evidence, None)?;
             continue;
         }
         let pages: Vec<&Page> = records.iter().map(|record| &record.0).collect();
@@ -184,8 +190,7 @@ fn merge<S: Records<Record = (Page, Evidence)>>(
             continue;
         };
         let Joined { page, replaced } = joined;
-        let left = if is_all { without_removed(page, &mut evidence) } else { Some(page) };
-        let page = left.unwrap_or_else(|| Page { uid, ..Page::default() });
+        let page = kept(page, &mut evidence);
         visit(&page, &mut evidence, replaced.then(all))?;
     }
     Ok(links)
