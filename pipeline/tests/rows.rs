@@ -442,10 +442,10 @@ fn captures_of(page: usize, records: &[Record]) -> BTreeMap<i64, (u16, Option<BT
         }
         let fits = |time: &&i64| reference.is_silent || seconds[time].status == 200;
         let referred = if reference.not_modified {
-            times.iter().filter(|&&at| at < time && seconds[&at].status == 200 && seconds[&at].links.is_some()).last()
+            times.iter().rfind(|&&at| at < time && seconds[&at].status == 200 && seconds[&at].links.is_some())
         } else {
             let same = |at: &&i64| *digest > 0 && seconds[at].digest == *digest && fits(at);
-            let before = originals.iter().filter(same).filter(|&&at| at < time).last();
+            let before = originals.iter().filter(same).rfind(|&&at| at < time);
             let after = || originals.iter().filter(same).find(|&&at| at > time);
             let named = || originals.iter().filter(fits).find(|&&at| Some(at) == reference.referred);
             before.or_else(after).or_else(named)

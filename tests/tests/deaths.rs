@@ -222,19 +222,19 @@ async fn over_grpc(service: &LinksService, question: &Question) -> Vec<Row> {
 /// list is cut. Returns the number of lists that are cut.
 async fn few_linkers(served: &Served, service: &LinksService, layers: &Reader) -> usize {
     let mut named = 0;
-    for most in [1, 2, 3] {
+    for most in [1_u32, 2, 3] {
         let answer = served.get(&format!("/v1/deaths?order=key&limit=0&linkers={most}")).await;
-        let request = proto::GetDeathsRequest { order: 3, linkers: most as u32, ..Default::default() };
+        let request = proto::GetDeathsRequest { order: 3, linkers: most, ..Default::default() };
         let of_grpc = service.get_deaths(Request::new(request)).await.unwrap().into_inner().rows;
         let of_http = answer["rows"].as_array().unwrap();
         assert_eq!(of_http.len(), of_grpc.len());
         for (row, of_grpc) in of_http.iter().zip(of_grpc) {
             let page = layers.uid(row["page"].as_str().unwrap()).unwrap().unwrap();
-            let right = answer_of(layers, StillLinking::new(&[page], most)).unwrap().remove(0);
+            let right = answer_of(layers, StillLinking::new(&[page], most as usize)).unwrap().remove(0);
             let names = layers.urls_of(&right.pages).unwrap();
             let found: Vec<String> = serde_json::from_value(row["linkers"].clone()).unwrap();
             assert_eq!((&found, &of_grpc.linkers), (&names, &names), "{most} names of {row}");
-            named += usize::from(right.linking > most as u64);
+            named += usize::from(right.linking > u64::from(most));
         }
     }
     named

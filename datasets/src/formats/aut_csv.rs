@@ -120,6 +120,9 @@ struct Row {
     offset: u64,
 }
 
+/// The date, the source and the destination of a row.
+type Link<'a> = (Date, Cow<'a, str>, Cow<'a, str>);
+
 /// The number of fields that are kept of a row while the columns are unknown. A header names the columns among them.
 const FIELDS_MAX: usize = 64;
 /// The number of bytes that are kept of each field after the first three: more than the name of a column has.
@@ -210,7 +213,7 @@ impl Row {
     }
 
     /// The date, the source and the destination of the row.
-    fn link(&self, columns: [usize; 3]) -> Result<(Date, Cow<'_, str>, Cow<'_, str>), (Finding, String)> {
+    fn link(&self, columns: [usize; 3]) -> Result<Link<'_>, (Finding, String)> {
         let field = |column: usize| {
             let field = self.field(columns[column]).map(|field| spelt(field.trim_ascii()));
             field.ok_or_else(|| (Finding::BadRow, format!("the row has only {} fields", self.fields)))

@@ -271,7 +271,7 @@ pub struct StillLinking {
 
 #[derive(Debug)]
 enum Step {
-    Asks(Unknown),
+    Asks(Box<Unknown>),
     Has(VecDeque<u64>),
 }
 
@@ -293,7 +293,7 @@ impl Program for StillLinking {
         if let Step::Has(counts) = &self.unknown
             && counts.is_empty()
         {
-            self.unknown = Step::Asks(Unknown::new(pages, LINKERS, Window::AsOf(TODAY)));
+            self.unknown = Step::Asks(Box::new(Unknown::new(pages, LINKERS, Window::AsOf(TODAY))));
         }
         if let Step::Asks(program) = &mut self.unknown
             && program.asks(facts).is_none()

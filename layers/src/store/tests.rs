@@ -6,9 +6,9 @@ const EPOCH: &str = "1 0123456789abcdef0123456789abcdef\n";
 
 /// A writer that was stalled, and the one that took its lock over.
 fn writers(store: &Location) -> (StoreWriter, StoreWriter) {
-    let stalled = StoreWriter::open(store, "stalled", None).unwrap();
-    store.storage().remove(LOCK).unwrap();
-    (stalled, StoreWriter::open(store, "next", None).unwrap())
+    let stalled = StoreWriter::open(store, "stalled", None).expect("a lock");
+    store.storage().remove(LOCK).expect("no lock");
+    (stalled, StoreWriter::open(store, "next", None).expect("a lock"))
 }
 
 #[test]

@@ -167,7 +167,6 @@ mod tests {
             .layer(from_fn(guarded))
     }
 
-    #[expect(clippy::unused_async, reason = "a handler is asynchronous")]
     async fn never() {
         panic!("{}", "before its answer");
     }

@@ -1,6 +1,6 @@
--- Views of {store}, epoch {epoch}, for Spark 4.0 or later. Times are UTC. Lists are encoded in a way that only the plain reader of
--- Spark 4.0 knows. The time and the memory of a query rise in proportion to the layers that it reads and the rows that it gives:
--- no view repeats a list for each of its elements.
+-- Views of {store}, epoch {epoch}, for Spark 4.0 or later. Times are UTC. Lists are encoded in a way that only the
+-- plain reader of Spark 4.0 knows. The time and the memory of a query rise in proportion to the layers that it reads
+-- and the rows that it gives: no view repeats a list for each of its elements.
 SET TIME ZONE 'UTC';
 SET spark.sql.parquet.enableNestedColumnVectorizedReader = false;
 
@@ -20,10 +20,10 @@ FROM records;
 CREATE OR REPLACE TEMPORARY VIEW time_records AS
 {ts};
 
--- Captures as records have them, by their place in the list from 0. A code is the status, and 1000 times the reason if the capture
--- was cut. Of several records of one second the newest counts, and with the status 0 it says that the capture is removed. The
--- column `changes` says nothing of blank captures, the others `show` links. A capture `decides` if no link of the page is
--- unknown there: it is whole, or the page ended with it.
+-- Captures as records have them, by their place in the list from 0. A code is the status, and 1000 times the reason if
+-- the capture was cut. Of several records of one second the newest counts, and with the status 0 it says that the
+-- capture is removed. The column `changes` says nothing of blank captures, the others `show` links. A capture `decides`
+-- if no link of the page is unknown there: it is whole, or the page ended with it.
 CREATE OR REPLACE TEMPORARY VIEW record_captures AS
 WITH stretches AS (
     SELECT part, uid, inline(transform(status_captures, (start, at) -> struct(start,
@@ -54,12 +54,12 @@ SELECT part, uid, place, timestamp, code, blank, revisit, counts, counts AND NOT
     counts AND CASE WHEN blank THEN code BETWEEN 400 AND 499 AND code != 429 ELSE code < 1000 END AS decides
 FROM flagged;
 
--- Every capture: what the server answered, why the capture was cut (null where it is whole), whether its links are known (a
--- failure has none, and of a cut capture those are known that were found), and whether it is a revisit.
+-- Every capture: what the server answered, why the capture was cut (null where it is whole), whether its links are
+-- known (a failure has none, and of a cut capture those are known that were found), and whether it is a revisit.
 CREATE OR REPLACE TEMPORARY VIEW captures AS
 SELECT uid, timestamp, code % 1000 AS status,
-    CASE code - code % 1000 WHEN 1000 THEN 'truncated' WHEN 2000 THEN 'short' WHEN 3000 THEN 'damaged' WHEN 4000 THEN 'encoding'
-        WHEN 5000 THEN 'segments' WHEN 6000 THEN 'partial' END AS cut,
+    CASE code - code % 1000 WHEN 1000 THEN 'truncated' WHEN 2000 THEN 'short' WHEN 3000 THEN 'damaged'
+        WHEN 4000 THEN 'encoding' WHEN 5000 THEN 'segments' WHEN 6000 THEN 'partial' END AS cut,
     NOT blank OR code >= 400 AS known, revisit
 FROM record_captures WHERE counts;
 
@@ -70,18 +70,21 @@ SELECT uid, any_value(url) AS url, count(*) AS captures, count_if(known) AS know
 FROM captures JOIN urls USING (uid)
 GROUP BY uid;
 
--- The links that not all captures of a record have, by their place in the list from 0, with the places of captures at which they
--- begin and end. The column `changes` is gaps in LEB128 that add up to places, two halves for each link.
+-- The links that not all captures of a record have, by their place in the list from 0, with the places of captures at
+-- which they begin and end. The column `changes` is gaps in LEB128 that add up to places, two halves for each link.
 CREATE OR REPLACE TEMPORARY VIEW record_changes AS
 WITH presence AS (
     {bv}
 ), gaps AS (
-    SELECT part, uid, captures, posexplode(regexp_extract_all(digits, '(?:[89A-F].)*[0-7].', 0)) AS (number, digits) FROM (
+    SELECT part, uid, captures,
+        posexplode(regexp_extract_all(digits, '(?:[89A-F].)*[0-7].', 0)) AS (number, digits)
+    FROM (
         SELECT part, uid, size(timestamps) AS captures, hex(changes) AS digits
         FROM presence JOIN time_records USING (part, uid) WHERE changes IS NOT NULL)
 ), places AS (
-    SELECT part, uid, captures, sum(1 + aggregate(sequence(0, length(digits) DIV 2 - 1), 0L, (gap, byte) -> gap + shiftleft(
-            CAST(conv(substring(digits, 2 * byte + 1, 2), 16, 10) AS BIGINT) & 127, 7 * byte)))
+    SELECT part, uid, captures, sum(1 + aggregate(sequence(0, length(digits) DIV 2 - 1), 0L,
+            (gap, byte) -> gap
+                + shiftleft(CAST(conv(substring(digits, 2 * byte + 1, 2), 16, 10) AS BIGINT) & 127, 7 * byte)))
         OVER (PARTITION BY part, uid ORDER BY number ROWS UNBOUNDED PRECEDING) - 1 AS place
     FROM gaps
 ), halves AS (
@@ -119,12 +122,14 @@ WITH showing AS (
 )
 SELECT uid AS src, dst, timestamp FROM places JOIN showing USING (part, uid, place)
 UNION ALL
-SELECT uid, dst, timestamp FROM record_links LEFT ANTI JOIN record_changes USING (part, uid, link) JOIN showing USING (part, uid);
+SELECT uid, dst, timestamp
+FROM record_links LEFT ANTI JOIN record_changes USING (part, uid, link) JOIN showing USING (part, uid);
 
--- What a run of captures that begins or ends at a place of a record needs to know. The captures that show links are in stretches:
--- between two stretches, a capture of another row or the end of the page decides. `shown`, `whole` and `decided` count the captures
--- that show links, that show all links, and that decide: before the place in columns with `from`, and up to it in those with
--- `upto`. The next capture that shows links is at `first_seen`, and the last one up to the place at `last_seen`.
+-- What a run of captures that begins or ends at a place of a record needs to know. The captures that show links are in
+-- stretches: between two stretches, a capture of another row or the end of the page decides. `shown`, `whole` and
+-- `decided` count the captures that show links, that show all links, and that decide: before the place in columns with
+-- `from`, and up to it in those with `upto`. The next capture that shows links is at `first_seen`, and the last one up
+-- to the place at `last_seen`.
 CREATE OR REPLACE TEMPORARY VIEW record_marks AS
 WITH counted AS (
     SELECT part, uid, place, timestamp, shows, IF(shows AND decides, 1, 0) AS whole,
@@ -149,9 +154,9 @@ SELECT part, uid, place, shows, min(IF(shows, timestamp, NULL)) OVER onward AS f
 FROM numbered WINDOW upto AS (PARTITION BY part, uid ORDER BY place ROWS UNBOUNDED PRECEDING),
     onward AS (PARTITION BY part, uid ORDER BY place DESC ROWS UNBOUNDED PRECEDING);
 
--- Every link of every page, a row for each run of captures that have it; `whole` of these are not cut. A run ends where a capture
--- decides that the link is not there. A piece is the part of a run of a record that is in one stretch. Pieces are joined if no
--- capture decides between them.
+-- Every link of every page, a row for each run of captures that have it; `whole` of these are not cut. A run ends where
+-- a capture decides that the link is not there. A piece is the part of a run of a record that is in one stretch. Pieces
+-- are joined if no capture decides between them.
 CREATE OR REPLACE TEMPORARY VIEW link_runs AS
 WITH stretches AS (
     SELECT part, uid, stretch_upto AS stretch, min(first_seen) AS first_seen, max(last_seen) AS last_seen,
@@ -193,8 +198,9 @@ CREATE OR REPLACE TEMPORARY VIEW link_intervals AS
 SELECT src, dst, first_seen, last_seen, captures
 FROM link_runs;
 
--- Every link of every page once, with how many captures of the page say whether they have the link, and how many of these have it.
--- A failure of the server does not say it, nor a capture with unknown links, nor a cut one in which the link was not found.
+-- Every link of every page once, with how many captures of the page say whether they have the link, and how many of
+-- these have it. A failure of the server does not say it, nor a capture with unknown links, nor a cut one in which the
+-- link was not found.
 CREATE OR REPLACE TEMPORARY VIEW links AS
 WITH seen AS (
     SELECT src, dst, min(first_seen) AS first_seen, max(last_seen) AS last_seen, sum(captures) AS captures_with_link,

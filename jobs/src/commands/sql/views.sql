@@ -1,5 +1,5 @@
--- Views of {store}, epoch {epoch}, for DuckDB. Times are UTC. The time and the memory of a query rise in proportion to the layers
--- that it reads and the rows that it gives: no view repeats a list for each of its elements.
+-- Views of {store}, epoch {epoch}, for DuckDB. Times are UTC. The time and the memory of a query rise in proportion to
+-- the layers that it reads and the rows that it gives: no view repeats a list for each of its elements.
 SET TimeZone = 'UTC';
 
 -- Every URL: its number in this epoch, the urlkey of CDX indexes, its host (null where it has none).
@@ -24,10 +24,10 @@ WITH lists AS (
 )
 SELECT part, uid, plain, links FROM lists JOIN plain USING (uid);
 
--- Captures as records have them, by their place in the list from 0. A code is the status, and 1000 times the reason if the capture
--- was cut. Of several records of one second the newest counts, and with the status 0 it says that the capture is removed. The
--- column `changes` says nothing of blank captures, the others `show` links. A capture `decides` if no link of the page is
--- unknown there: it is whole, or the page ended with it.
+-- Captures as records have them, by their place in the list from 0. A code is the status, and 1000 times the reason if
+-- the capture was cut. Of several records of one second the newest counts, and with the status 0 it says that the
+-- capture is removed. The column `changes` says nothing of blank captures, the others `show` links. A capture `decides`
+-- if no link of the page is unknown there: it is whole, or the page ended with it.
 CREATE OR REPLACE VIEW record_captures AS
 WITH stretches AS (
     SELECT part, uid, unnest(status_captures) AS start, unnest(status_captures[2:] || [len(timestamps)]) AS stop,
@@ -58,12 +58,12 @@ SELECT part, uid, place, timestamp, code, blank, revisit, counts, counts AND NOT
     counts AND CASE WHEN blank THEN code BETWEEN 400 AND 499 AND code != 429 ELSE code < 1000 END AS decides
 FROM flagged;
 
--- Every capture: what the server answered, why the capture was cut (null where it is whole), whether its links are known (a
--- failure has none, and of a cut capture those are known that were found), and whether it is a revisit.
+-- Every capture: what the server answered, why the capture was cut (null where it is whole), whether its links are
+-- known (a failure has none, and of a cut capture those are known that were found), and whether it is a revisit.
 CREATE OR REPLACE VIEW captures AS
 SELECT uid, timestamp, code % 1000::USMALLINT AS status,
-    CASE code - code % 1000 WHEN 1000 THEN 'truncated' WHEN 2000 THEN 'short' WHEN 3000 THEN 'damaged' WHEN 4000 THEN 'encoding'
-        WHEN 5000 THEN 'segments' WHEN 6000 THEN 'partial' END AS cut,
+    CASE code - code % 1000 WHEN 1000 THEN 'truncated' WHEN 2000 THEN 'short' WHEN 3000 THEN 'damaged'
+        WHEN 4000 THEN 'encoding' WHEN 5000 THEN 'segments' WHEN 6000 THEN 'partial' END AS cut,
     NOT blank OR code >= 400 AS known, revisit
 FROM record_captures WHERE counts;
 
@@ -74,8 +74,9 @@ SELECT uid, any_value(url) AS url, count(*) AS captures, count(*) FILTER (known)
 FROM captures JOIN urls USING (uid)
 GROUP BY uid;
 
--- The links that not all captures of a record have, by their place in the list from 0, with the places of captures at which they
--- begin (`starts`) and end (`stops`). The column `changes` is gaps in LEB128 that add up to places, two halves for each link.
+-- The links that not all captures of a record have, by their place in the list from 0, with the places of captures at
+-- which they begin (`starts`) and end (`stops`). The column `changes` is gaps in LEB128 that add up to places, two
+-- halves for each link.
 CREATE OR REPLACE VIEW record_changes AS
 WITH presence AS (
     {bv}
@@ -85,8 +86,8 @@ WITH presence AS (
 ), gaps AS (
     SELECT part, uid, captures, generate_subscripts(gaps, 1) AS number, unnest(gaps) AS digits FROM changing
 ), places AS (
-    SELECT part, uid, captures, sum(1 + CASE len(digits) WHEN 2 THEN ('0x' || digits)::UBIGINT ELSE list_sum(list_transform(
-            range(len(digits) // 2), lambda byte:
+    SELECT part, uid, captures, sum(1 + CASE len(digits) WHEN 2 THEN ('0x' || digits)::UBIGINT
+            ELSE list_sum(list_transform(range(len(digits) // 2), lambda byte:
                 (('0x' || digits[2 * byte + 1:2 * byte + 2])::UBIGINT & 127) << (7 * byte))) END)
         OVER (PARTITION BY part, uid ORDER BY number ROWS UNBOUNDED PRECEDING)::BIGINT - 1 AS place
     FROM gaps
@@ -99,8 +100,8 @@ WITH presence AS (
 )
 SELECT part, uid, link, bounds[1:-:2] AS starts, bounds[2:-:2] AS stops FROM bounds;
 
--- Every capture with every link of it. Many times larger than the links: filter it. Runs of captures are cut at each 1024th, so
--- that no list is long.
+-- Every capture with every link of it. Many times larger than the links: filter it. Runs of captures are cut at each
+-- 1024th, so that no list is long.
 CREATE OR REPLACE VIEW link_captures AS
 WITH showing AS MATERIALIZED (
     SELECT part, uid, place, timestamp FROM record_captures WHERE shows
@@ -109,7 +110,8 @@ WITH showing AS MATERIALIZED (
 ), every AS NOT MATERIALIZED (
     SELECT part, uid, generate_subscripts(links, 1) - 1 AS link, unnest(links) AS dst FROM link_records
 ), runs AS (
-    SELECT part, uid, dst, unnest(starts) AS start, unnest(stops) AS stop FROM every JOIN changes USING (part, uid, link)
+    SELECT part, uid, dst, unnest(starts) AS start, unnest(stops) AS stop
+    FROM every JOIN changes USING (part, uid, link)
 ), short AS (
     SELECT part, uid, dst, unnest(range(start, stop, 1024)) AS start, stop FROM runs WHERE start < stop
 ), places AS (
@@ -119,10 +121,11 @@ SELECT uid AS src, dst, timestamp FROM places JOIN showing USING (part, uid, pla
 UNION ALL
 SELECT uid, dst, timestamp FROM every ANTI JOIN changes USING (part, uid, link) JOIN showing USING (part, uid);
 
--- What a run of captures that begins or ends at a place of a record needs to know. The captures that show links are in stretches:
--- between two stretches, a capture of another row or the end of the page decides. `shown`, `whole` and `decided` count the captures
--- that show links, that show all links, and that decide: before the place in columns with `from`, and up to it in those with
--- `upto`. The next capture that shows links is at `first_seen`, and the last one up to the place at `last_seen`.
+-- What a run of captures that begins or ends at a place of a record needs to know. The captures that show links are in
+-- stretches: between two stretches, a capture of another row or the end of the page decides. `shown`, `whole` and
+-- `decided` count the captures that show links, that show all links, and that decide: before the place in columns with
+-- `from`, and up to it in those with `upto`. The next capture that shows links is at `first_seen`, and the last one up
+-- to the place at `last_seen`.
 CREATE OR REPLACE VIEW record_marks AS
 WITH counted AS (
     SELECT part, uid, place, timestamp, shows, (shows AND decides)::INT AS whole,
@@ -147,9 +150,9 @@ SELECT part, uid, place, shows, min(CASE WHEN shows THEN timestamp END) OVER onw
 FROM numbered WINDOW upto AS (PARTITION BY part, uid ORDER BY place ROWS UNBOUNDED PRECEDING),
     onward AS (PARTITION BY part, uid ORDER BY place DESC ROWS UNBOUNDED PRECEDING);
 
--- Every link of every page, a row for each run of captures that have it; `whole` of these are not cut. A run ends where a capture
--- decides that the link is not there. A piece is the part of a run of a record that is in one stretch. The pieces of plain pages
--- are runs. Those of other pages are joined if no capture decides between them.
+-- Every link of every page, a row for each run of captures that have it; `whole` of these are not cut. A run ends where
+-- a capture decides that the link is not there. A piece is the part of a run of a record that is in one stretch. The
+-- pieces of plain pages are runs. Those of other pages are joined if no capture decides between them.
 CREATE OR REPLACE VIEW link_runs AS
 WITH marks AS MATERIALIZED (
     FROM record_marks
@@ -173,13 +176,15 @@ WITH marks AS MATERIALIZED (
         unnest(range(begun.stretch_from, marks.stretch_upto + 1)) AS stretch
     FROM begun JOIN marks ON marks.part = begun.part AND marks.uid = begun.uid AND place = last
 ), pieces AS NOT MATERIALIZED (
-    SELECT uid, plain, dst, greatest(a.first_seen, b.first_seen) AS first_seen, least(a.last_seen, b.last_seen) AS last_seen,
+    SELECT uid, plain, dst,
+        greatest(a.first_seen, b.first_seen) AS first_seen, least(a.last_seen, b.last_seen) AS last_seen,
         least(a.shown_upto, b.shown_upto) - greatest(a.shown_from, b.shown_from) AS captures,
         least(a.whole_upto, b.whole_upto) - greatest(a.whole_from, b.whole_from) AS whole,
         greatest(a.decided_from, b.decided_from) AS decided_from, least(a.decided_upto, b.decided_upto) AS decided_upto
     FROM ended a JOIN stretches b USING (part, uid, stretch)
     UNION ALL
-    SELECT uid, plain, dst, first_seen, last_seen, shown_upto - shown_from, whole_upto - whole_from, decided_from, decided_upto
+    SELECT uid, plain, dst, first_seen, last_seen, shown_upto - shown_from, whole_upto - whole_from,
+        decided_from, decided_upto
     FROM every ANTI JOIN changes USING (part, uid, link) JOIN stretches USING (part, uid)
 ), compared AS (
     SELECT *, max(decided_upto)
@@ -201,12 +206,13 @@ CREATE OR REPLACE VIEW link_intervals AS
 SELECT src, dst, first_seen, last_seen, captures
 FROM link_runs;
 
--- Every link of every page once, with how many captures of the page say whether they have the link, and how many of these have it.
--- A failure of the server does not say it, nor a capture with unknown links, nor a cut one in which the link was not found.
+-- Every link of every page once, with how many captures of the page say whether they have the link, and how many of
+-- these have it. A failure of the server does not say it, nor a capture with unknown links, nor a cut one in which the
+-- link was not found.
 CREATE OR REPLACE VIEW links AS
 WITH seen AS (
-    SELECT src, dst, min(first_seen) AS first_seen, max(last_seen) AS last_seen, sum(captures)::UBIGINT AS captures_with_link,
-        sum(captures - whole)::UBIGINT AS of_cut
+    SELECT src, dst, min(first_seen) AS first_seen, max(last_seen) AS last_seen,
+        sum(captures)::UBIGINT AS captures_with_link, sum(captures - whole)::UBIGINT AS of_cut
     FROM link_runs GROUP BY src, dst
 ), deciding AS (
     SELECT uid AS src, count(*)::UBIGINT AS decided FROM record_captures WHERE decides GROUP BY uid
