@@ -409,6 +409,38 @@ fn a_place_for_temporary_files_is_not_made() {
 }
 
 #[test]
+fn jobs_on_damaged_stores_leave_no_temporary_files() {
+    for layer in ["url", "ol", "ts", "bv", "rv", "il", "tr", "ibv"] {
+        for is_cut in [false, true] {
+            let place = Place::built();
+            place.succeeds("update {}/store {}/crawl.jsonl --no-merge");
+            let path = place.path(&format!("store/rows/000001/{layer}/part-00000.parquet"));
+            let mut bytes = fs::read(&path).unwrap();
+            let middle = bytes.len() / 2;
+            if is_cut {
+                bytes.truncate(middle);
+            } else {
+                bytes[middle] ^= 0xff;
+            }
+            fs::write(&path, bytes).unwrap();
+            for line in [
+                "update {}/store {}/crawl.jsonl",
+                "merge {}/store --rows all",
+                "remove {}/store --host a.example",
+                "export {}/store --format webgraph --out {}/graph",
+                "analyze {}/store degrees",
+            ] {
+                // Not every job reads every layer.
+                let output = ended(place.command(line));
+                assert!(output.status.success() || output.status.code() == Some(1), "{line}: {output:?}");
+                assert!(is_cut <= !output.status.success(), "{line} with a part of {layer}: {output:?}");
+                assert_eq!(place.names("tmp"), [""; 0], "{line}, {layer}");
+            }
+        }
+    }
+}
+
+#[test]
 fn pipes_and_devices_in_a_store_are_refused() {
     let place = Place::built();
     place.succeeds("watch {}/store top --once");

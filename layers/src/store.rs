@@ -40,7 +40,7 @@ use crate::location::names::{CURRENT, EPOCHS, LEASES, LOCK, ROWS, manifest_name,
 use crate::location::{Location, Lock, Version, draft, unique};
 use crate::store::held::{HELD, row_of_held};
 use crate::store::inputs::{INPUTS, inputs_name, row_of_inputs};
-use crate::store::manifest::history::{PastEpoch, TRANSLATIONS, history_after, is_translation, translation_name};
+use crate::store::manifest::history::{PastEpoch, TRANSLATIONS, history_after, row_of_translation, translation_name};
 use crate::store::manifest::{FORMAT, Manifest, NewEpoch, RowEntry};
 
 /// An epoch of a store, open for reading. It has a [`Lease`] where the reader can have one, so that the epoch stays
@@ -415,7 +415,7 @@ impl StoreWriter {
     /// writers make are not touched. Returns the greatest number of a row that must not be used again.
     ///
     /// In S3, this writer may be stalled before it removes a file, and given up. Names that the next writer may then
-    /// use stay: manifests, which are replaced, and the translation from the current epoch. Rows get other numbers.
+    /// use stay: manifests, which are replaced. Rows get other numbers.
     fn clean(&mut self) -> Result<u32, Error> {
         let (mut files, keep) = (BTreeSet::new(), self.keep);
         let storage = self.location.storage();
@@ -432,10 +432,9 @@ impl StoreWriter {
         let orphans: Vec<u32> = storage.names(ROWS)?.iter().filter_map(row).collect();
         let orphans = orphans.into_iter().filter(|row| !self.rows.contains(row) && keep != Some(*row));
         let orphans: Vec<u32> = orphans.collect();
-        let next = self.current.filter(|_| keep.is_some() || may_stall);
-        files.extend(next.map(|EpochId { epoch, .. }| translation_name(epoch, epoch + 1)));
+        files.extend(keep.map(translation_name));
         files.extend(keep.map(inputs_name));
-        let translations = storage.names(TRANSLATIONS)?.into_iter().filter(|name| is_translation(name));
+        let translations = storage.names(TRANSLATIONS)?.into_iter().filter(|name| row_of_translation(name).is_some());
         let translations = translations.map(|name| format!("{TRANSLATIONS}/{name}"));
         let inputs = storage.names(INPUTS)?.into_iter().filter(|name| row_of_inputs(name).is_some());
         let inputs = inputs.map(|name| format!("{INPUTS}/{name}"));

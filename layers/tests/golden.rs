@@ -134,5 +134,5 @@ fn the_worked_example_has_always_the_same_bytes() {
     };
     let lines = line("a.warc", 2, 1_146_441_600) + &line("b.warc", 1, 1_149_120_000);
     assert_eq!(inputs, lines);
-    assert!(manifest.starts_with("{\n  \"format\": 4,\n  \"epoch\": 1,\n  \"in_range\": \"month\",\n"), "{manifest}");
+    assert!(manifest.starts_with("{\n  \"format\": 5,\n  \"epoch\": 1,\n  \"in_range\": \"month\",\n"), "{manifest}");
 }

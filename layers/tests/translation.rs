@@ -147,7 +147,7 @@ fn runs_that_touch_are_one() {
     merge(&place, 0, 200_000, &runs);
     let store = Store::open(&place).unwrap();
     let entry = store.manifest().translations().last().unwrap();
-    assert_eq!((entry.rows, entry.below, entry.path.as_str()), (3, Uid(0), "translations/000004-000005.parquet"));
+    assert_eq!((entry.rows, entry.below, entry.path.as_str()), (3, Uid(0), "translations/000005.parquet"));
     assert_eq!(fs::metadata(dir.path().join(&entry.path)).unwrap().len(), entry.bytes);
     let way = Translations::between(&store, 4).unwrap();
     for (old, new) in [(3, 10), (4, 11), (5, 12), (7, 14), (8, 16), (11, 19), (20, 20), (119, 119)] {
@@ -223,7 +223,7 @@ fn a_commit_takes_only_the_translation_of_its_merge() {
         rows.push(plain_row(&row, if kept == 0 { 0 } else { 3 }, 1));
         writer.commit(epoch_of(rows, Some(translation)))
     };
-    let of_the_merge_before = Some("translations/000002-000003.parquet");
+    let of_the_merge_before = Some("translations/000003.parquet");
     for (below, kept, path) in [(3, 1, of_the_merge_before), (4, 1, None), (3, 0, None)] {
         let error = commit(below, kept, path).unwrap_err();
         let flaw = ManifestFlaw::History;
@@ -249,19 +249,19 @@ fn translations_of_dead_writers_go_but_for_the_one_that_is_kept() {
     };
     fs::write(dir.path().join("translations/notes.txt"), "mine").unwrap();
     let row = dead(None);
-    let with = ["000002-000003.parquet", "000003-000004.parquet", "notes.txt"];
+    let with = ["000003.parquet", "000004.parquet", "notes.txt"];
     assert_eq!(names(), with);
     drop(StoreWriter::open(&place, "test", Some(row)).unwrap());
     assert_eq!(names(), with);
     drop(writer(&place));
-    assert_eq!(names(), ["000002-000003.parquet", "notes.txt"]);
+    assert_eq!(names(), ["000003.parquet", "notes.txt"]);
     assert_eq!(Translations::between(&Store::open(&place).unwrap(), 2).unwrap().forward(Uid(3)), Some(Uid(4)));
 }
 
 #[test]
 fn every_flipped_byte_of_a_translation_is_found() {
     let (dir, place) = merged();
-    let path = dir.path().join("translations/000002-000003.parquet");
+    let path = dir.path().join("translations/000003.parquet");
     let good = fs::read(&path).unwrap();
     let store = Store::open(&place).unwrap();
     for at in 0..good.len() {

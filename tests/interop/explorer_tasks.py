@@ -310,7 +310,7 @@ def paper(hand):
     """The picture of each view as SVG and PNG: what it is of, from where, when, and what its marks mean."""
     hand.ask(0)
     for view, word, parts in (
-        ("barcode", None, ["shown from", "hatched: captured, links not known", "thin line: gone"]),
+        ("barcode", None, ["shown from", "hatched: captured, not all links known", "thin line: gone"]),
         ("dates", "Two dates", ["A ", "B ", "hatched: unknown"]),
         ("backlinks", "Backlinks", ["since", "thin line: gone", "hatched: links not known"]),
         ("neighbourhood", "Neighbourhood", ["at one step", "hollow: never captured"]),
@@ -340,7 +340,7 @@ def meanings(hand):
     """What hatched, pale, thin, struck through and hollow mean is said on the page, whatever is pointed at."""
     hand.ask(0)
     for view, word, parts in (
-        ("barcode", None, ["thin line: gone by the end of the line", "hatched: captured, links not known",
+        ("barcode", None, ["thin line: gone by the end of the line", "hatched: captured, not all links known",
                            "pale: not captured for 150 days", "captured, not there",
                            "dark tick: a capture that failed"]),
         ("dates", "Two dates", ["hatched: unknown", "hollow: failed, says nothing", "struck through: lost"]),

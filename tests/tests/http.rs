@@ -271,10 +271,19 @@ async fn compare_walks(served: &Served, oracle: &Oracle, uids: &BTreeMap<&str, u
             assert_eq!(unknown.len(), urls.iter().map(unknown_of).sum::<usize>(), "{path}");
             assert_eq!(answers, values.div_ceil(limit).max(1), "{path}");
             let counted = served.all(&format!("{path}&count=true"), "items").await.0;
-            let counts: BTreeMap<u64, u64> =
-                counted.iter().map(|item| (item["uid"].as_u64().unwrap(), item["count"].as_u64().unwrap())).collect();
-            let expected = expected.into_iter().map(|(uid, (_, links, _))| (uid, links.len() as u64));
-            assert_eq!(counts, expected.filter(|(_, count)| *count > 0).collect(), "{path}&count=true");
+            let counts: BTreeMap<u64, (Value, Value)> = counted
+                .iter()
+                .map(|item| (item["uid"].as_u64().unwrap(), (item["count"].clone(), item["unknown"].clone())))
+                .collect();
+            let expected = expected.into_iter().map(|(uid, (url, links, is_open))| {
+                let unknown = match unknown_of(&url) {
+                    0 if is_open => json!(true),
+                    0 => Value::Null,
+                    pages => json!(pages),
+                };
+                (uid, (json!(links.len()), unknown))
+            });
+            assert_eq!(counts, expected.collect(), "{path}&count=true");
         }
     }
     let (lines, _) =

@@ -90,16 +90,16 @@ fn current(store: &Path) -> u64 {
     Store::open(store).unwrap().manifest().epoch
 }
 
-/// All pairs of a page and a link: from the page's latest capture that is known and not a failure of the server, or
+/// All pairs of a page and a link: from the page's latest capture that is whole and not a failure of the server, or
 /// from all captures.
 fn pairs(epoch: &Reader, latest: bool) -> BTreeSet<(String, String)> {
     let mut pairs = BTreeSet::new();
     for uid in Uid::each(Uid::below(epoch.urls())) {
-        let tells = |capture: &&CaptureTime| capture.known && Failures::End.counts(capture.status);
-        let time = epoch.captures(uid).unwrap().iter().rev().find(tells).map(|capture| capture.time);
-        let window = match time {
-            Some(time) if latest => Window::Seen { from: time, to: time },
-            _ => Window::ALWAYS,
+        let tells = |capture: &&CaptureTime| capture.is_whole() && Failures::End.counts(capture.status);
+        let window = match epoch.captures(uid).unwrap().iter().rev().find(tells) {
+            _ if !latest => Window::ALWAYS,
+            Some(&CaptureTime { time, .. }) => Window::Seen { from: time, to: time },
+            None => continue,
         };
         for link in epoch.out_links(uid, window).unwrap() {
             pairs.insert((epoch.url(uid).unwrap(), epoch.url(link).unwrap()));

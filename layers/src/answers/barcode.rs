@@ -24,7 +24,7 @@ pub struct Barcode {
     pub captures: Vec<i64>,
     /// Places of the captures that leave links unknown: their links are unknown, or their bodies were cut.
     pub unknown: Vec<usize>,
-    /// Places of the cut captures by reason. The links that were found are in the runs.
+    /// Places of the cut captures by reason. For out-links, those that are in a run have the link.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub cut: BTreeMap<String, Vec<usize>>,
     /// Places of captures by HTTP status, except status 200.
@@ -39,8 +39,9 @@ pub struct Barcode {
     /// The number of runs of each row.
     pub counts: Vec<usize>,
     /// The runs of all rows. For out-links, pairs: the number of captures since the run before, and the number of
-    /// captures in the run minus one. For in-links, triples of seconds: the first and the last capture of the page with
-    /// the link, and the first capture after them without it (0: none).
+    /// captures in the run minus one. A run ends before a cut capture without the link. For in-links, triples of
+    /// seconds: the first and the last capture of the page with the link, and the first capture after them without it
+    /// (0: none).
     pub runs: Vec<i64>,
     /// Rows beyond the limit; null if there are none.
     pub rest: Option<Rest>,

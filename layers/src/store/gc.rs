@@ -7,9 +7,9 @@
 //! remaining epoch. So no manifest ever names a file that is gone. If a collection is killed, the next collection or
 //! the next writer removes the rest.
 //!
-//! A row with a number above all committed rows is not touched, because a killed job may continue the row. The
-//! translation that would lead away from the current epoch is not touched either. Translations outlive their epochs:
-//! every manifest names the translations that lead to its epoch. Reads the manifests, and holds them in memory.
+//! A row with a number above all committed rows is not touched, and neither are its translation and its lists, because
+//! a killed job may continue the row. Translations outlive their epochs: every manifest names those that lead to its
+//! epoch. Reads the manifests, and holds them in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use crate::location::names::{LEASES, ROWS, manifest_name, row_name};
 use crate::store::held::{HELD, row_of_held};
 use crate::store::inputs::{INPUTS, row_of_inputs};
 use crate::store::manifest::Manifest;
-use crate::store::manifest::history::{TRANSLATIONS, is_translation, translation_name};
+use crate::store::manifest::history::{TRANSLATIONS, row_of_translation};
 use crate::store::overview::overview_name;
 use crate::store::sealed::Sealed;
 use crate::store::{current, manifests};
@@ -145,13 +145,13 @@ impl Plan {
         collected.rows = of_no_epoch(ROWS)?;
         collected.cells = of_no_epoch(CELLS)?;
 
-        let mut named: BTreeSet<String> = remaining
+        let named: BTreeSet<String> = remaining
             .iter()
             .flat_map(|(_, manifest)| manifest.translations())
             .map(|entry| entry.path.clone())
             .collect();
-        named.insert(translation_name(current, current + 1));
-        let names = location.storage().names(TRANSLATIONS)?.into_iter().filter(|name| is_translation(name));
+        let below = |name: &String| row_of_translation(name).is_some_and(|row| row < last_row);
+        let names = location.storage().names(TRANSLATIONS)?.into_iter().filter(below);
         let paths: BTreeSet<_> = names.map(|name| format!("{TRANSLATIONS}/{name}")).collect();
         collected.translations = paths.difference(&named).cloned().collect();
         let listed: BTreeSet<&String> =

@@ -1,8 +1,8 @@
 //! Translations: the file that says how a merge replaced UIDs, and the translation of UIDs through several merges.
 //!
 //! ```text
-//! translations/000006-000007.parquet      old, new, count (uint64 each): UIDs old..old + count of epoch 6
-//!                                         are new..new + count in epoch 7
+//! translations/000007.parquet      old, new, count (uint64 each): UIDs old..old + count of the epoch before the merge
+//!                                  that made row 7 are new..new + count after it
 //! ```
 //!
 //! Rows are *shifts*, rising in `old`. Shifts come from several rows of the store, so `new` does not rise. UIDs below
@@ -19,8 +19,8 @@ use crate::file::row_dir::RowDir;
 use crate::location::Location;
 use crate::location::body::Body;
 use crate::record::uid::Uid;
+use crate::store::Store;
 use crate::store::manifest::history::{PastEpoch, TranslationEntry, translation_name};
-use crate::store::{Store, current};
 
 const COLUMNS: [&str; 3] = ["old", "new", "count"];
 /// Shifts in a row group.
@@ -45,16 +45,14 @@ pub struct TranslationWriter {
 }
 
 impl TranslationWriter {
-    /// Creates the file, in the store of the row that the merge makes. The translation leads from the current epoch to
-    /// the next, and must be committed with that next epoch. UIDs below `below`, the first UID of the merged rows, stay
-    /// the same and are not given.
+    /// Creates the file, in the store of the row that the merge makes. The translation leads from the epoch before the
+    /// row to the epoch with it, and must be committed with the row. UIDs below `below`, the first UID of the merged
+    /// rows, stay the same and are not given.
     ///
     /// # Errors
-    /// The store has no epoch, or the file or its directory cannot be created.
+    /// The file or its directory cannot be created.
     pub fn create(row: &RowDir, below: Uid) -> Result<Self, Error> {
-        let not_a_store = || Error::NotAStore { path: row.location().path("") };
-        let from = current(row.location())?.ok_or_else(not_a_store)?.epoch;
-        let file = TableWriter::create(row, translation_name(from, from + 1), &COLUMNS)?;
+        let file = TableWriter::create(row, translation_name(row.row()), &COLUMNS)?;
         Ok(Self { file, below, shifts: Vec::new(), open: None })
     }
 

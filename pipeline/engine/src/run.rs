@@ -91,6 +91,28 @@ fn current_epoch(store: &Location) -> Result<Option<EpochId>, Error> {
 const BASE_PART: usize = 10;
 
 impl<W: Work> Plan<W> {
+    /// Opens the store, in the first process for writing, and finds out where the job goes on.
+    fn new(work: W, job: Job, options: &RunOptions, known_as: String, process: usize) -> Result<Self, Error> {
+        let scratch = job.scratch();
+        let kept = scratch.job();
+        let row = kept.as_ref().map(|job| job.row);
+        let mut known = Known { row, base: kept.as_ref().and_then(|job| job.base), committed: false };
+        let mut writer = None;
+        if process == 0 {
+            if work.reads_store() {
+                // A job that reads a store never creates a store.
+                Store::open(&options.store)?;
+            }
+            // The same job in another container has another directory.
+            let owner = format!("{} {known_as} {}", W::NAME, scratch.name());
+            let opened = StoreWriter::open(&options.store, &owner, row)?;
+            known = know(&work, &opened, scratch, kept, job.workers())?;
+            writer = Some(opened);
+        }
+        let (store, base, writer) = (options.store.clone(), OnceLock::new(), Mutex::new(writer));
+        Ok(Self { work, job, known_as, store, known, base, writer })
+    }
+
     /// Returns the store as the job found it; `None` if the work reads no store.
     fn base(&self, known: Option<EpochId>) -> Result<Option<Arc<Reader>>, Error> {
         if let Some(base) = self.base.get() {
@@ -228,9 +250,9 @@ pub fn run<W: Work>(
     // A crash of the machine loses data that is not on disk yet, so a job of an earlier boot is not resumed.
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let version = env!("CARGO_PKG_VERSION");
-    let job = format!("{} {version} {} {workers} {processes} {}", W::NAME, options.store, identity.bytes);
+    let text = format!("{} {version} {} {workers} {processes} {}", W::NAME, options.store, identity.bytes);
     let hash = |text: &str| format!("{:032x}", xxh3_128(text.as_bytes()));
-    let (id, known_as) = (hash(&job), hash(&format!("{job} {} {boot}", identity.times)));
+    let (id, known_as) = (hash(&text), hash(&format!("{text} {} {boot}", identity.times)));
     let directory = options.scratch_directory()?;
     // This check comes before anything is touched: the files from which another job can resume stay.
     if !Scratch::is_of(&directory, process, &known_as) {
@@ -238,32 +260,11 @@ pub fn run<W: Work>(
     }
     let scratch = Scratch::open(&directory, process, &known_as, progress.spill_counters())?;
     scratch.clear_others(processes);
-    let kept = scratch.job();
-    let row = kept.as_ref().map(|job| job.row);
-    let mut known = Known { row, base: kept.as_ref().and_then(|job| job.base), committed: false };
-    let mut writer = None;
-    if process == 0 {
-        if work.reads_store() {
-            // A job that reads a store never creates a store.
-            Store::open(&options.store)?;
-        }
-        // The same job in another container has another directory.
-        let owner = format!("{} {known_as} {}", W::NAME, scratch.name());
-        let opened = StoreWriter::open(&options.store, &owner, row)?;
-        known = know(&work, &opened, &scratch, kept, workers)?;
-        writer = Some(opened);
-    }
-    let plan = Plan {
-        work,
-        job: Job::new(workers, memory_max, scratch.clone(), progress.clone()),
-        known_as,
-        store: options.store.clone(),
-        known,
-        base: OnceLock::new(),
-        writer: Mutex::new(writer),
-    };
-    let job = plan.job.clone();
-    let report = execute(&job, &id, W::NAME, options.cluster.as_ref(), move |worker| run_stages(worker, &plan));
+    let job = Job::new(workers, memory_max, scratch.clone(), progress.clone());
+    let planned = Plan::new(work, job.clone(), options, known_as, process);
+    let report = planned.and_then(|plan| {
+        execute(&job, &id, W::NAME, options.cluster.as_ref(), move |worker| run_stages(worker, &plan))
+    });
     let is_over = match &report {
         Ok(_) | Err(Error::LostState) => true,
         Err(error) => W::is_final(error),

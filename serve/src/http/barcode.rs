@@ -6,10 +6,11 @@
 //! direction=in    captures of the URL, and for each page that links: runs as times (first, last, gone)
 //! ```
 //!
-//! A run is a [`webstrata_layers::Lifespan`]: from the first to the last of consecutive captures with the link. It
-//! passes over captures with unknown links and over failures that do not end a page. `gone` is the first capture after
-//! the run that shows the page without the link. `replay` is the prefix of the URLs of mementos, before the 14 digits
-//! of a capture.
+//! A run goes from the first to the last of consecutive captures with the link. It passes over captures with unknown
+//! links and over failures that do not end a page. With direction=out, it ends before a cut capture in which the link
+//! was not found ([`webstrata_layers::Spans::Runs`]); with direction=in, it is a [`webstrata_layers::Lifespan`]. `gone`
+//! is the first capture after the run that shows the page without the link. `replay` is the prefix of the URLs of
+//! mementos, before the 14 digits of a capture.
 //!
 //! The answer has at most `limit` rows: the rows with the longest runs in total. For the other rows, the answer has
 //! their number, and how many of them had the link in each month: in a run, or, with direction=in, in a capture. Cost:
@@ -27,7 +28,7 @@ use webstrata_layers::answers::barcode as answers;
 use webstrata_layers::record::capture::{gone_after, telling};
 use webstrata_layers::record::join::with_sources;
 use webstrata_layers::{
-    CaptureTime, Direction, InLinks, Lifespan, Precision, RangeLength, Uid, Way, Window, format_digits,
+    CaptureTime, Direction, InLinks, Lifespan, Precision, RangeLength, Spans, Uid, Way, Window, format_digits,
 };
 
 use super::answer::text::told;
@@ -124,7 +125,7 @@ impl Barcode {
             bounds.admit_values(read.saturating_add(number.min(limit).saturating_mul(ROW)))?;
             inward_rows(pinned, uid, limit, &mut found).await?
         } else {
-            outward_rows(&captures, pinned.lifespans(&[uid]).await?.values(), limit)
+            outward_rows(&captures, pinned.spans(&[uid], Spans::Runs).await?.values(), limit)
         };
         Ok(Self { url, uid, is_inward, captures, rows, rest, found })
     }
@@ -187,8 +188,8 @@ fn cut(captures: &[CaptureTime]) -> BTreeMap<String, Vec<usize>> {
 }
 
 /// The rows of a page: its links in order of UIDs, with runs as indexes of captures.
-fn outward_rows(captures: &[CaptureTime], lifespans: &[Lifespan], limit: usize) -> (Rows, Rest) {
-    let links: Vec<&[Lifespan]> = lifespans.chunk_by(|one, other| one.link == other.link).collect();
+fn outward_rows(captures: &[CaptureTime], runs: &[Lifespan], limit: usize) -> (Rows, Rest) {
+    let links: Vec<&[Lifespan]> = runs.chunk_by(|one, other| one.link == other.link).collect();
     let life = |runs: &[Lifespan]| runs.iter().map(|run| run.last - run.first + 1).sum::<i64>();
     let chosen = longest(links.iter().map(|runs| life(runs)), limit);
     let place = |time: i64| captures.partition_point(|capture| capture.time < time) as i64;

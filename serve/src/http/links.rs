@@ -115,19 +115,22 @@ impl Value for Link {
     }
 }
 
-/// The number of links.
-#[derive(Clone, Copy)]
-struct Count(u64);
+/// The number of links, and of pages for which it is unknown whether they link.
+#[derive(Clone, Copy, Default)]
+struct Count {
+    links: u64,
+    unknown: usize,
+}
 
 impl Value for Count {
-    type Shown = u64;
+    type Shown = Self;
 
     fn uid(self) -> Option<Uid> {
         None
     }
 
-    fn show(self, _: &str) -> u64 {
-        self.0
+    fn show(self, _: &str) -> Self {
+        self
     }
 }
 
@@ -282,11 +285,19 @@ impl LinkQuestion {
     }
 
     async fn counts(&self, pinned: &Pinned, uids: &[Uid]) -> Result<Batch<Count>, Status> {
+        let links = pinned.degrees(uids, self.direction, self.window).await?;
+        let unknown = self.unknown(pinned, uids, None).await?;
         let mut counts = Batch::default();
-        for count in pinned.degrees(uids, self.direction, self.window).await? {
-            counts.push(Some(Count(count)).filter(|_| count > 0).as_slice());
+        for (links, unknown) in links.into_iter().zip(unknown.iter()) {
+            let count = Count { links, unknown: unknown.len() };
+            counts.push(Some(count).filter(|_| links > 0 || !unknown.is_empty()).as_slice());
         }
         Ok(counts)
+    }
+
+    fn counted(&self, count: Option<&Count>) -> List {
+        let Count { links, unknown } = count.copied().unwrap_or_default();
+        List::counted(links, UnknownLinks::counted(self.way(), unknown))
     }
 
     /// For each UID, the pages for which it is unknown whether they link.
@@ -318,10 +329,8 @@ pub(super) async fn links(State(shared): State<Shared>, RawQuery(query): RawQuer
         let (url, uid) = find(&pinned, url).await?;
         let about = about.url(url, uid);
         if let AnswerForm::Count = question.form {
-            let counted = pinned.degrees(&[uid], question.direction, question.window).await?;
-            let unknown = question.unknown(&pinned, &[uid], None).await?.values().len();
-            let unknown = UnknownLinks::counted(question.way(), unknown);
-            return shown(about, List::counted(counted.first().copied().unwrap_or(0), unknown), None, None).await;
+            let counts = question.counts(&pinned, &[uid]).await?;
+            return shown(about, question.counted(counts.values().first()), None, None).await;
         }
         match question.form {
             AnswerForm::All => question.add_links(&pinned, uid, &start, &mut answer).await?,
@@ -345,10 +354,10 @@ pub(super) async fn links(State(shared): State<Shared>, RawQuery(query): RawQuer
         while let Some(uids) = walk.next(&mut counts).await? {
             counts.add(&pinned, &uids, &question.counts(&pinned, &uids).await?).await?;
         }
-        let item = |item: super::answer::Item<u64>| Item {
+        let item = |item: super::answer::Item<Count>| Item {
             url: item.url,
             uid: item.uid,
-            list: List::counted(item.values.first().copied().unwrap_or(0), None),
+            list: question.counted(item.values.first()),
         };
         let items = counts.items.into_iter().map(item).collect();
         return shown(about, List::default(), Some(items), counts.next_page).await;

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { barcode, mementoOf } from "../../src/explorer/data/barcode.js";
+import { barcode, isFoundIn, mementoOf } from "../../src/explorer/data/barcode.js";
 import { countsOf, hostsOfBoth, linesOfBoth, united } from "../../src/explorer/data/beside.js";
 import { home, path } from "../../src/explorer/data/call.js";
 import { endedOf, saidOf, showsOf, tells, withoutLinks } from "../../src/explorer/data/captures.js";
@@ -36,6 +36,27 @@ const OUT = {
   // From the first to the first; from the last to the last. From the fourth on, for two captures.
   runs: [0, 0, 3, 0, 3, 1],
 };
+
+test("a run goes on over a cut capture, and says whether the link was found in it", () => {
+  // The second capture is cut. The first link was found in it, the second was not, and the third was found only there.
+  const { rows } = barcode({
+    ...OUT,
+    unknown: [1, 2],
+    statuses: {},
+    cut: { truncated: [1] },
+    links: ["http://a.example/1", "http://a.example/2", "http://a.example/3"],
+    counts: [1, 2, 1],
+    runs: [0, 4, 0, 0, 2, 1, 1, 0],
+  });
+  assert.deepEqual(
+    rows.map(({ runs }) => runs.map(({ from, to, goneAt }) => [from, to, goneAt])),
+    [[[0, 4, -1]], [[0, 4, -1]], [[1, 1, 3]]],
+  );
+  assert.deepEqual(
+    rows.map((row) => isFoundIn(row, 1)),
+    [true, false, true],
+  );
+});
 
 test("runs of links have times, and how they began and ended", () => {
   const { captures, rows, outward } = barcode(OUT);

@@ -127,7 +127,14 @@ fn undo(coding: &str, body: &mut Cow<'_, [u8]>, site: &mut RecordSite<'_>) -> Un
         Decoded::NotRead => (Vec::new(), Cut::Encoding),
     };
     let is_plain = reason != Cut::Truncated && is_plain(body);
-    site.damage(Finding::BadContentEncoding, coding.get(..40).unwrap_or(coding));
+    let coding = coding.get(..40).unwrap_or(coding);
+    let what = match reason {
+        _ if is_plain => "the body is not in it",
+        Cut::Truncated => &format!("only the first {} MiB of the text are read", BODY_BYTES_MAX >> 20),
+        Cut::Encoding => "this coding is not read here",
+        _ => "the data are broken or end early",
+    };
+    site.damage(Finding::BadContentEncoding, &format!("{coding}: {what}"));
     if is_plain {
         return Undone::Before;
     }

@@ -56,16 +56,15 @@ impl PastEpoch {
     }
 }
 
-/// The name of the translation of a merge, in the store.
-pub(crate) fn translation_name(from: u64, to: u64) -> String {
-    format!("{TRANSLATIONS}/{from:06}-{to:06}.parquet")
+/// The name of the translation of the merge that makes a row, in the store. Only the writer of the row has this name.
+pub(crate) fn translation_name(row: u32) -> String {
+    format!("{TRANSLATIONS}/{row:06}.parquet")
 }
 
-/// Whether a name in the directory of translations is the name of a translation.
-pub(crate) fn is_translation(name: &str) -> bool {
-    let epochs = name.strip_suffix(".parquet").and_then(|epochs| epochs.split_once('-'));
-    let epochs = epochs.and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
-    epochs.is_some_and(|(from, to)| translation_name(from, to).strip_prefix(TRANSLATIONS) == Some(&format!("/{name}")))
+/// The row in the name of a translation, given without its directory; `None` for other names.
+pub(crate) fn row_of_translation(name: &str) -> Option<u32> {
+    let row = name.strip_suffix(".parquet")?.parse().ok()?;
+    (translation_name(row) == format!("{TRANSLATIONS}/{name}")).then_some(row)
 }
 
 /// The directory of translations.
@@ -83,7 +82,8 @@ pub(crate) fn history_after(
     let kept: Vec<_> = pairs.take_while(|(old, new)| old.row == new.row).map(|(old, _)| old).collect();
     let kept_urls: u64 = kept.iter().map(|row| row.urls).sum();
     if let Some(entry) = &new.translation
-        && (entry.below.0 > kept_urls || entry.path != translation_name(epoch, epoch + 1))
+        && (entry.below.0 > kept_urls
+            || !new.rows[kept.len()..].iter().any(|row| entry.path == translation_name(row.row)))
     {
         return Err(ManifestFlaw::History);
     }
@@ -183,8 +183,8 @@ mod tests {
         NewEpoch { rows, in_range: RangeLength::Month, provenance: Provenance::default(), translation }
     }
 
-    fn entry(below: Uid, from: u64) -> Option<TranslationEntry> {
-        let path = translation_name(from, from + 1);
+    fn entry(below: Uid, row: u32) -> Option<TranslationEntry> {
+        let path = translation_name(row);
         Some(TranslationEntry { below, path, rows: 0, bytes: 0, checksum: String::new() })
     }
 
@@ -210,11 +210,11 @@ mod tests {
         assert_eq!(commit(&[(1, 5)], None), Ok((Origin::Built, vec![])));
         assert_eq!(commit(&[(1, 5), (2, 0)], None), Ok((Origin::Updated, vec![(1, 5)])));
         assert_eq!(commit(&[(1, 5), (2, 0), (3, 4)], None), Ok((Origin::Updated, vec![(1, 5), (2, 5)])));
-        for wrong in [entry(Uid(6), 3), entry(Uid(5), 2), entry(Uid(5), 4)] {
+        for wrong in [entry(Uid(6), 4), entry(Uid(5), 1), entry(Uid(5), 5)] {
             assert_eq!(commit(&[(1, 5), (4, 4)], wrong), Err(ManifestFlaw::History));
         }
         let history = vec![(1, 5), (2, 5), (3, 9)];
-        assert_eq!(commit(&[(1, 5), (4, 4)], entry(Uid(5), 3)), Ok((Origin::Merged, history)));
+        assert_eq!(commit(&[(1, 5), (4, 4)], entry(Uid(5), 4)), Ok((Origin::Merged, history)));
         assert_eq!(commit(&[(5, 9)], None), Ok((Origin::Built, vec![])), "no translation came with it");
         assert_eq!(commit(&[(5, 9), (6, 1)], None), Ok((Origin::Updated, vec![(5, 9)])));
     }

@@ -3,7 +3,9 @@
 // `captures`: {time, status, shows}, see captures.js. `rows`: {url, runs}, each run {first, last, gone, began}: seconds
 // of the first and the last capture with the link; of the first that shows the page without it after that (0: none);
 // and how it began: "found" in the first capture of its page that tells, so that nobody knows when the link came, "new"
-// or "returned". Out-links also have `from` and `to`, the places of the first and the last capture.
+// or "returned". Out-links also have `from` and `to`, the places of the first and the last capture, and `parts`: a run
+// passes over captures that do not tell whether the page has the link, and a part ends before a cut capture in which
+// the link was not found.
 
 import { digits } from "../text/time.js";
 import { home, path } from "./call.js";
@@ -22,6 +24,7 @@ import { showsOf, tells } from "./captures.js";
  * @property {number} from The place of the first capture.
  * @property {number} to The place of the last capture.
  * @property {number} goneAt The place of the capture without the link; -1 if there is none.
+ * @property {[number, number][]} parts The places of the first and the last capture of each part.
  */
 
 /**
@@ -112,7 +115,8 @@ function nextKnown(captures) {
 const began = (isFound, run) => (isFound ? "found" : run ? "returned" : "new");
 
 /**
- * The runs of out-links: of each how many captures lie before it, and how many captures more than one it has.
+ * The runs of out-links with their parts: of each part how many captures lie before it, and how many captures more than
+ * one it has.
  * @param {Barcode} answer
  * @param {Capture[]} captures
  */
@@ -120,31 +124,49 @@ function outwardRuns(answer, captures) {
   const next = nextKnown(captures);
   let at = 0;
   return answer.counts.map((count) => {
+    /** @type {[number, number][][]} */
+    const runs = [];
     let end = 0;
-    return Array.from({ length: count }, (_, run) => {
-      const from = end + answer.runs[at];
-      const to = from + answer.runs[at + 1];
+    for (let left = count; left > 0; left -= 1) {
+      const [from, to] = [end + answer.runs[at], end + answer.runs[at] + answer.runs[at + 1]];
+      // The first capture after the part before that tells what the page has lies before this part, or not.
+      const isNew = !end || (next[end] >= 0 && next[end] < from);
+      if (isNew) runs.push([[from, to]]);
+      else runs[runs.length - 1].push([from, to]);
       at += 2;
       end = to + 1;
-      const goneAt = next[end];
-      const [first, last] = [captures[from].time, captures[to].time];
+    }
+    return runs.map((parts, run) => {
+      const [from, to] = [parts[0][0], parts[parts.length - 1][1]];
+      const [first, last, goneAt] = [captures[from].time, captures[to].time, next[to + 1]];
       const gone = goneAt < 0 ? 0 : captures[goneAt].time;
-      return { from, to, first, last, gone, goneAt, began: began(from === next[0], run) };
+      return { from, to, first, last, gone, goneAt, parts, began: began(next[0] < 0 || from <= next[0], run) };
     });
   });
 }
+
+/**
+ * Whether the link of a row was found in a capture, given its place.
+ * @param {{ runs: Run[] }} row
+ * @param {number} at
+ */
+export const isFoundIn = ({ runs }, at) =>
+  runs.some((run) => run.from <= at && at <= run.to && run.parts.some(([from, to]) => from <= at && at <= to));
 
 /**
  * The runs of in-links, which are times.
  * @param {Barcode} answer
  */
 function inwardRuns({ counts, runs, first_known: firstKnown }) {
+  // A cut capture may have the link before the first capture that tells; 0 is for a page without such a capture.
+  const isFound = (/** @type {number} */ row, /** @type {number} */ first) =>
+    !firstKnown?.[row] || first <= firstKnown[row];
   let at = 0;
   return counts.map((count, row) =>
     Array.from({ length: count }, (_, run) => {
       const [first, last, gone] = runs.slice(at, at + 3);
       at += 3;
-      return { from: 0, to: 0, first, last, gone, goneAt: -1, began: began(first === firstKnown?.[row], run) };
+      return { from: 0, to: 0, first, last, gone, goneAt: -1, parts: [], began: began(isFound(row, first), run) };
     }),
   );
 }

@@ -96,7 +96,22 @@ export function ground(context, { left, top, width, height, captures, x, ticks, 
 }
 
 /**
- * Stretches of captures whose links are unknown, as pairs of x; `place` gives the x of a capture.
+ * The x where what the captures from `at` to `end` say begins and ends: in the middle between captures, and at least
+ * two pixels from them; `place` gives the x of a capture.
+ * @param {Capture[]} captures
+ * @param {(at: number) => number} place
+ * @param {number} at
+ * @param {number} end
+ * @returns {[number, number]}
+ */
+export function stretch(captures, place, at, end) {
+  const before = at > 0 ? place(at - 1) : place(at);
+  const after = end + 1 < captures.length ? place(end + 1) : place(end);
+  return [Math.min((before + place(at)) / 2, place(at) - 2), Math.max((after + place(end)) / 2, place(end) + 2)];
+}
+
+/**
+ * Stretches of captures that leave links unknown.
  * @param {Capture[]} captures
  * @param {(at: number) => number} place
  */
@@ -107,11 +122,7 @@ export function unknown(captures, place) {
     if (captures[at].shows !== "unknown") continue;
     let end = at;
     while (end + 1 < captures.length && captures[end + 1].shows === "unknown") end += 1;
-    const before = at > 0 ? place(at - 1) : place(at);
-    const after = end + 1 < captures.length ? place(end + 1) : place(end);
-    const from = Math.min((before + place(at)) / 2, place(at) - 2);
-    const to = Math.max((after + place(end)) / 2, place(end) + 2);
-    found.push([from, to]);
+    found.push(stretch(captures, place, at, end));
     at = end;
   }
   return found;

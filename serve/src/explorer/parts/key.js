@@ -16,7 +16,7 @@ import { el } from "./dom.js";
 const BARS = [
   ["bar", "there, from the first to the last capture that has it"],
   ["thin", "gone by the end of the line"],
-  ["iu", "captured, links not known"],
+  ["iu", "captured, not all links known"],
   ["pale", "not captured for 150 days"],
   ["none", "captured, not there"],
   ["tick", "a capture that failed"],

@@ -21,7 +21,7 @@ use axum::http::{HeaderMap, HeaderValue, Uri};
 use axum::response::{IntoResponse, Response};
 use webstrata_layers::record::capture::{gone_after, telling};
 use webstrata_layers::record::key::host_of;
-use webstrata_layers::{Error, Links, RangeLength, Uid, counted, format_time};
+use webstrata_layers::{Error, Links, RangeLength, Spans, Uid, counted, format_time};
 
 use super::{Barcode, Refused, outward_rows, pinned};
 use crate::http::describe::{Call, text_call};
@@ -62,7 +62,7 @@ const PALE: i64 = 150 * 86_400;
 const SANS: &str = "Inter, Segoe UI, Roboto, Helvetica Neue, Arial, sans-serif";
 const SERIF: &str = "Palatino Linotype, Palatino, Georgia, serif";
 const OUTWARD_KEY: &str = "Bar: there, from the first to the last capture that has the link. Thin line: gone by its \
-                           end. Hatched: captured, links not known. Pale: not captured for 150 days.";
+                           end. Hatched: captured, not all links known. Pale: not captured for 150 days.";
 const INWARD_KEY: &str = "Bar: the page links, from the first to the last capture that has the link. Thin line: gone \
                           by its end.";
 
@@ -97,8 +97,9 @@ pub(in crate::http) async fn svg(
 /// # Errors
 /// The errors of all questions.
 pub fn picture_of(links: &dyn Links, uid: Uid, url: &str, limit: usize, width: u32) -> Result<String, Error> {
-    let captures = links.captures(uid)?;
-    let (rows, rest) = outward_rows(&captures, &links.lifespans(uid)?, limit);
+    let (captures, mut runs) = (links.captures(uid)?, Vec::new());
+    links.spans_into(uid, Spans::Runs, &mut runs)?;
+    let (rows, rest) = outward_rows(&captures, &runs, limit);
     let names = links.urls_of(&rows.links)?;
     let barcode = Barcode { url: url.to_owned(), uid, is_inward: false, captures, rows, rest, found: Vec::new() };
     Ok(picture(&barcode, &names, f64::from(width), &format!("epoch {}", links.epoch())))
@@ -124,6 +125,10 @@ fn rows<'a>(barcode: &Barcode, names: &'a [String]) -> Vec<(&'a str, Vec<Run>)> 
             for run in take(2 * count).chunks_exact(2) {
                 let (first, last) = (end + run[0], end + run[0] + run[1]);
                 end = last + 1;
+                // A run before a cut capture does not say that the link is gone where the next run goes on with it.
+                if let Some((_, _, gone)) = runs.last_mut() {
+                    *gone = gone.filter(|&gone| gone < time(first));
+                }
                 runs.push((time(first), time(last), gone_after(&telling, time(last))));
             }
         }

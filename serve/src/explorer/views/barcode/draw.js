@@ -1,8 +1,9 @@
 // Draws the picture of a barcode into a canvas or an SVG. Rows outside of the window are not visited.
 
+import { isFoundIn } from "../../data/barcode.js";
 import { withoutLinks } from "../../data/captures.js";
 import { ticks, xOf } from "../../drawing/axis.js";
-import { bars, clip, ground, hatch, unknown } from "../../drawing/bars.js";
+import { bars, clip, ground, hatch, stretch, unknown } from "../../drawing/bars.js";
 import { raster, THIN } from "../../drawing/raster.js";
 import { digits } from "../../text/time.js";
 import { drawAxis, drawGroupHead, drawNames } from "./legend.js";
@@ -53,13 +54,16 @@ function drawThin(context, scene, theme) {
   context.drawImage(sheet, chart.left, chart.top, w / device, h / device);
 }
 
+/** How thick a bar is in a row. @type {(height: number) => number} */
+const thicknessOf = (height) => Math.max(Math.min(1, height), Math.min(7, height >= 11 ? 7 : height - 2));
+
 /**
  * The bars of the rows from `first` to `end`.
  * @type {(context: Pen, scene: Scene, theme: Theme, first: number, end: number) => void}
  */
 function drawBars(context, scene, theme, first, end) {
   const { chart, rowHeight, tops } = scene.layout;
-  const thickness = Math.max(Math.min(1, rowHeight), Math.min(7, rowHeight >= 11 ? 7 : rowHeight - 2));
+  const thickness = thicknessOf(rowHeight);
   const area = { ...endsOf(scene), left: chart.left, right: chart.left + chart.width, thickness };
   clip(context, chart.left, chart.top, chart.width, chart.height);
   for (let row = first; row < end; row += 1) {
@@ -84,6 +88,30 @@ function drawUnknown(context, scene, theme) {
     context.globalAlpha = 1;
     hatch(context, x1, chart.top, x2 - x1, chart.height, theme.hatch);
   }
+}
+
+/**
+ * The links that were found in cut captures, on the hatch.
+ * @type {(context: Pen, scene: Scene, theme: Theme, first: number, end: number) => void}
+ */
+function drawFound(context, scene, theme, first, end) {
+  const { captures, layout } = scene;
+  const { chart, rowHeight, tops } = layout;
+  const thickness = thicknessOf(rowHeight);
+  const place = (/** @type {number} */ at) => placeOf(scene, at);
+  clip(context, chart.left, chart.top, chart.width, chart.height);
+  context.fillStyle = theme.bar;
+  for (let at = 0; at < captures.length; at += 1) {
+    if (!captures[at].cut) continue;
+    const [from, to] = stretch(captures, place, at, at);
+    if (to < chart.left || from > chart.left + chart.width) continue;
+    for (let row = first; row < end; row += 1) {
+      if (!isFoundIn(scene.order.rows[row], at)) continue;
+      const y = chart.top + tops[row] - scene.scroll + (rowHeight - thickness) / 2;
+      context.fillRect(from, y, to - from, thickness);
+    }
+  }
+  context.restore();
 }
 
 /**
@@ -159,6 +187,7 @@ function drawInto(context, scene, theme, canvas) {
     if (y > -HEAD && y < chart.top + chart.height) drawGroupHead(context, scene, group, y, theme);
   }
   drawUnknown(context, scene, theme);
+  if (!canvas || rowHeight >= THIN) drawFound(context, scene, theme, first, end);
   drawNames(context, scene, first, end, theme);
   drawAxis(context, scene, marks, theme);
   if (canvas && map) drawMap(canvas, scene, theme);

@@ -1,5 +1,6 @@
 // The line below a barcode: what is pointed at, or what the picture shows.
 
+import { isFoundIn } from "../../data/barcode.js";
 import { failed, saidOf, tells } from "../../data/captures.js";
 import { el } from "../../parts/dom.js";
 import { safe } from "../../text/names.js";
@@ -23,6 +24,7 @@ function thenOf(scene, row) {
   const capture = near >= 0 ? scene.data.captures[near] : undefined;
   const time = capture ? capture.time : unitAt(scene, pointer.x);
   const why = capture && saidOf(capture) ? ` (${saidOf(capture)})` : "";
+  if (capture?.cut && isFoundIn(row, near)) return `; there on ${day(time)}${why}`;
   if (capture && !tells(capture)) return `; not known on ${day(time)}${why}`;
   if (row.runs.some((run) => run.first <= time && time <= run.last)) return `; there on ${day(time)}`;
   const isBetween = row.runs.some((run) => run.last < time && (run.gone ? time < run.gone : true));
@@ -53,7 +55,7 @@ function wholeWords({ scene, data, all }) {
   const lacks = scene.captures.filter((capture) => capture.shows === "unknown").length;
   const fails = scene.captures.filter(failed).length;
   const words = [`${many(runs, "bar")}.`];
-  if (lacks) words.push(` Hatched: ${many(lacks, "capture")} that leave links unknown.`);
+  if (lacks) words.push(` Hatched: ${many(lacks, "capture")} that ${lacks === 1 ? "leaves" : "leave"} links unknown.`);
   if (fails) words.push(` Dark ticks: ${many(fails, "capture")} that failed.`);
   if (data.rest) {
     words.push(
