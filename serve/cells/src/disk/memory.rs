@@ -1,9 +1,9 @@
-//! The memory that writing a cell takes, from the sizes of its layers: so many cells are written at once as fit.
+//! The memory that writing a cell takes, from the sizes of its layers. A job writes as many cells at once as fit.
 //!
-//! The estimate is a bound. It adds what [`super::load`] and the encoders hold at the same time. Strata hold the records
-//! of one side, up to a bound of their own, and copies of the longest list. The longest list is not known before the
-//! records are read. It has no more links than the side has beyond one link for each record, and a URL has no more
-//! sources than the row has pages.
+//! The estimate is a bound. It adds what [`super::load`] and the encoders hold at the same time. Strata hold the
+//! records of one side, up to a bound of their own, and copies of the longest list. The longest list is not known
+//! before the records are read. It has no more links than the side has beyond one link for each record, and a URL has
+//! no more sources than the row has pages.
 
 use webstrata_layers::read::scan;
 use webstrata_layers::{Layer, PartitionEntry, RowEntry, Store};
@@ -23,8 +23,8 @@ const RECORD_BYTES: u64 = 400;
 const TIME_BYTES: u64 = 24;
 /// The bytes of a link.
 const LINK_BYTES: u64 = 8;
-/// The bytes for a link of the longest list, beyond the bytes of any link: the list as it is read, and as it is compared
-/// with a neighbour.
+/// The bytes for a link of the longest list, beyond the bytes of any link: the list as it is read, and as it is
+/// compared with a neighbour.
 const LONGEST_BYTES: u64 = 32;
 /// The lists of an encoding that holds all links: as read, as lists, and as bytes.
 const COPIES: u64 = 3;
