@@ -1,4 +1,5 @@
-//! Inputs that would take all memory, built within a budget: the stores that they give, and the memory that they take.
+//! Inputs that would take all memory, built within a budget: the stores and cells that they give, and the memory that
+//! they take.
 //!
 //! By default each input is small, so that the test takes a second. With `WEBSTRATA_MEMORY=full`, the inputs have the
 //! sizes in `docs/benchmarks.md`, and need 3 GB in the directory for temporary files.
@@ -329,7 +330,8 @@ fn a_url_with_more_in_links_than_a_record_has() {
     assert_eq!(count(&place), [(sources + more).to_string()]);
     assert_eq!(place.lines("check {}/store").len(), 1);
     // A cell has one record of the captures. `cells` reads the record back and compares it with the layers.
-    place.lines("cells {}/store");
+    let memory = size(256, 640);
+    place.within(memory, "cells", place.command(&format!("cells {{}}/store --memory {memory}M -w 4 --format json")));
     assert_eq!(place.lines("check {}/store").len(), 1);
 }
 
@@ -343,6 +345,32 @@ fn the_smallest_files_need_no_more_memory() {
          --generate uk:occurrences={links},seed=9,months=1"
     );
     place.within(least, "--compact", place.command(&words));
+}
+
+#[test]
+fn cells_keep_to_their_memory_and_have_the_same_bytes() {
+    let (place, links) = (Place::new(), size(400_000, 20_000_000));
+    place.lines(&format!("build --out {{}}/store --generate uk:occurrences={links},months=1,seed=3"));
+    let output = place.command("cells {}/store --memory 32M").output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("--memory of 32 MiB is too little for the cell of row 1, partition "), "{said}");
+    assert!(!place.path("store/cells").exists());
+    let least = said.split("use at least ").nth(1).and_then(|rest| rest.split(' ').next());
+    let least: u64 = least.unwrap().parse().unwrap();
+    let made = |memory: u64, workers: u64| {
+        let cells = place.path("store/cells");
+        let _ = std::fs::remove_dir_all(&cells);
+        let words = format!("cells {{}}/store --memory {memory}M -w {workers} --format json");
+        let count = place.within(memory, "cells", place.command(&words))["made"].as_u64().unwrap();
+        let image = |number: u64| std::fs::read(cells.join(format!("000001/part-{number:05}.cell"))).unwrap();
+        (0..count).map(image).collect::<Vec<_>>()
+    };
+    let all = made(1024, 1);
+    assert!(all.len() > 1);
+    for (memory, workers) in [(least, 1), (least, 4), (3 * least, 4)] {
+        assert!(made(memory, workers) == all, "{memory} MiB, {workers} workers");
+    }
 }
 
 #[test]

@@ -1,21 +1,23 @@
 //! `webstrata cells`: writes the cells of a store, so that questions are answered from memory.
 
-use crate::args::{Format, FormatArgs, Outcome, location, processors};
+use crate::args::{Format, FormatArgs, Outcome, location, processors, size};
 use crate::ask::note;
 use crate::commands::overview;
+use anyhow::bail;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 use std::io::Write;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
 use webstrata_analysis::Error as AnalysisError;
 use webstrata_cells::Encoding;
 use webstrata_cells::disk::load::{Options, Written, find_cell, write_cell};
+use webstrata_cells::disk::memory::memory_needed;
 use webstrata_cells::image::label::{directory, partitions};
 use webstrata_cells::url_store;
 use webstrata_codecs::{CodecTag, ENCODINGS};
-use webstrata_engine::{Error as JobError, Progress, RunOptions};
+use webstrata_engine::{Error as JobError, Progress, RunOptions, meter, workers_within};
 use webstrata_layers::{Location, Store, counted};
 
 const ABOUT: &str = "\
@@ -35,7 +37,12 @@ encodings are from the literature and are there for comparison: they give the
 same answers, and store times in plain arrays. bv needs a binary that was
 installed with --features webgraph.
 
-The overview of the epoch is written too; see `webstrata overview`.
+A cell needs more memory than the records of one direction, or the links of its
+most linked URL, take. If --memory is too little for a cell, nothing is written,
+and the error says how much is needed. The bytes of cells do not depend on it.
+
+The overview of the epoch is written too; see `webstrata overview`. If --memory
+is too little for the overview, only the overview is left out.
 
 Example:
   webstrata cells STORE --codec strata";
@@ -56,6 +63,9 @@ pub(crate) struct CellsArgs {
     /// Cells to make in parallel [default: number of processors]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) workers: Option<u16>,
+    /// Memory limit of this process; with less memory, fewer cells are made in parallel
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
+    pub(crate) memory: usize,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }
@@ -77,31 +87,32 @@ pub(crate) fn run(args: &CellsArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     let options = Options { encoding: args.codec, urls };
     let all: Vec<_> = partitions(&store).collect();
     let workers = args.workers.map_or_else(processors, usize::from);
-    let next = AtomicUsize::new(0);
-    let (made, done) = (AtomicUsize::new(0), Mutex::<Vec<anyhow::Result<Written>>>::default());
-    std::thread::scope(|scope| {
-        for _ in 0..workers.min(all.len()) {
-            scope.spawn(|| {
-                while let Some((row, partition)) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let written = find_cell(&store, directory, row, partition, options).and_then(|found| match found {
-                        Some(found) => Ok(found),
-                        None => {
-                            made.fetch_add(1, Ordering::Relaxed);
-                            write_cell(&store, directory, row, partition, options)
-                        }
-                    });
-                    let written = written.map_err(anyhow::Error::from);
-                    if written.is_err() {
-                        next.store(all.len(), Ordering::Relaxed);
-                    }
-                    done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(written);
-                }
-            });
+    let found = each(workers, &all, |&(row, partition)| Ok(find_cell(&store, directory, row, partition, options)?))?;
+    let (mut written, mut missing) = (Vec::new(), Vec::new());
+    for (&(row, partition), found) in all.iter().zip(found) {
+        match found {
+            Some(found) => written.push(found),
+            None => missing.push((row, partition, memory_needed(&store, row, partition, args.codec)?)),
         }
-    });
-    let done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let written = done.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
-    let run = RunOptions { workers, ..RunOptions::new(&args.store) };
+    }
+    let free = (args.memory as u64).saturating_sub(PROCESS_BYTES);
+    if let Some((row, partition, needed)) = missing.iter().max_by_key(|(_, _, needed)| *needed).filter(|it| it.2 > free)
+    {
+        bail!(
+            "--memory of {} MiB is too little for the cell of row {}, partition {}: use at least {} MiB",
+            args.memory >> 20,
+            row.row,
+            partition.partition,
+            (PROCESS_BYTES + needed).div_ceil(1 << 20)
+        );
+    }
+    meter::give_back_large();
+    let budget = Budget { free: Mutex::new(free), freed: Condvar::new() };
+    written.extend(each(workers, &missing, |&(row, partition, needed)| {
+        budget.lend(needed, || Ok(write_cell(&store, directory, row, partition, options)?))
+    })?);
+    let workers = workers.min(workers_within(args.memory));
+    let run = RunOptions { workers, memory_max: args.memory, ..RunOptions::new(&args.store) };
     let not_kept = match overview::kept(&store, &run, &Progress::default()) {
         Ok((_, not_kept)) => not_kept.map(anyhow::Error::from),
         Err(error) if needs_memory(&error) => {
@@ -110,10 +121,60 @@ pub(crate) fn run(args: &CellsArgs, out: &mut dyn Write) -> anyhow::Result<Outco
         }
         Err(error) => Some(error.into()),
     };
-    let outcome = report(args, &store, (&written, made.into_inner()), out)?;
+    let outcome = report(args, &store, (&written, missing.len()), out)?;
     match not_kept {
         Some(error) => Err(error.context("no overview was written")),
         None => Ok(outcome),
+    }
+}
+
+/// The memory of the process beyond the memory of cells, in bytes.
+const PROCESS_BYTES: u64 = 30 << 20;
+
+/// Does work on each item, with several threads. Returns the results in the order of the items. No work begins after an
+/// error.
+fn each<T: Sync, R: Send>(
+    workers: usize,
+    items: &[T],
+    work: impl Fn(&T) -> anyhow::Result<R> + Sync,
+) -> anyhow::Result<Vec<R>> {
+    let (next, done) = (AtomicUsize::new(0), Mutex::<Vec<(usize, anyhow::Result<R>)>>::default());
+    std::thread::scope(|scope| {
+        for _ in 0..workers.min(items.len()) {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(item) = items.get(at) else { break };
+                    let result = work(item);
+                    if result.is_err() {
+                        next.store(items.len(), Ordering::Relaxed);
+                    }
+                    done.lock().unwrap_or_else(PoisonError::into_inner).push((at, result));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_unstable_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Memory that threads borrow.
+struct Budget {
+    free: Mutex<u64>,
+    freed: Condvar,
+}
+
+impl Budget {
+    /// Does work when its memory is free. All memory together must be enough for the work.
+    fn lend<T>(&self, bytes: u64, work: impl FnOnce() -> T) -> T {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        *self.freed.wait_while(free, |free| *free < bytes).unwrap_or_else(PoisonError::into_inner) -= bytes;
+        let done = work();
+        meter::give_back();
+        *self.free.lock().unwrap_or_else(PoisonError::into_inner) += bytes;
+        self.freed.notify_all();
+        done
     }
 }
 

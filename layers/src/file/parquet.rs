@@ -28,7 +28,7 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, Parq
 use parquet::arrow::arrow_writer::{
     ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriter, ArrowWriterOptions, compute_leaves,
 };
-use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::basic::{Compression, Encoding, Type as PhysicalType, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{
     DeltaBinaryPackedEncoderOptions, EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterVersion,
@@ -392,6 +392,17 @@ impl Footer {
     /// An error about a row of the file.
     pub(crate) fn damaged(&self, row: u64, damage: Damage) -> Error {
         Error::Damaged { path: self.path.clone(), row, damage }
+    }
+
+    /// The number of values of all records at most: elements of lists, where an empty list counts as one, or bytes of
+    /// changes.
+    pub(crate) fn values(&self) -> u64 {
+        let columns = self.metadata.metadata().row_groups().iter().filter_map(|group| group.columns().get(1));
+        let values = columns.map(|column| match column.column_type() {
+            PhysicalType::BYTE_ARRAY => column.uncompressed_size(),
+            _ => column.num_values(),
+        });
+        values.map(i64::unsigned_abs).sum()
     }
 
     /// The number of the first row group that has a UID; `None` if no row group has the UID.

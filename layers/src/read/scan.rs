@@ -52,6 +52,15 @@ pub fn uids(store: &Store, partition: &PartitionEntry, layer: Layer) -> Result<V
     Ok(all)
 }
 
+/// The number of values of the records of a layer, at most: links, times, or bytes of changes. Reads the footer of the
+/// file.
+///
+/// # Errors
+/// See [`pages`].
+pub fn values(store: &Store, partition: &PartitionEntry, layer: Layer) -> Result<u64, Error> {
+    Ok(open(store, partition, layer)?.values())
+}
+
 /// The URLs of a partition.
 ///
 /// # Errors

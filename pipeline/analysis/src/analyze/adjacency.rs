@@ -61,6 +61,15 @@ pub(super) fn low(number: u64) -> u32 {
 
 /// Reads the links of this worker's pages in these windows.
 pub(super) fn read(context: &AnalysisContext<'_>, windows: &[Window]) -> Result<Timed, Stopped> {
+    read_and_visit(context, windows, |_| {})
+}
+
+/// As [`read`], and calls `visit` with each page.
+pub(super) fn read_and_visit(
+    context: &AnalysisContext<'_>,
+    windows: &[Window],
+    mut visit: impl FnMut(&Page),
+) -> Result<Timed, Stopped> {
     let uids = context.my_uids();
     // An estimate of the number of links: an equal share of all links of the store.
     let share = context.store.store().manifest().counts.links / context.ranges.len() as u64;
@@ -71,6 +80,7 @@ pub(super) fn read(context: &AnalysisContext<'_>, windows: &[Window]) -> Result<
     let mut timed = Timed { uids, pages, starts, links, dates, dates_all, alive, alive_dates, marked, marked_dates };
     let mut page_links = Vec::new();
     context.each_page(|page| {
+        visit(page);
         match windows {
             [window] => {
                 page.links_in(*window, &mut page_links);

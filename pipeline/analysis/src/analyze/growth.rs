@@ -12,7 +12,7 @@
 //!
 //! [`deciding`]: webstrata_layers::record::capture::deciding
 
-use super::adjacency;
+use super::adjacency::{self, Timed};
 use super::slice::TimedSlice;
 use super::survey::{History, each, fates};
 use super::{AnalysisContext, Found, Sheet, SheetColumn};
@@ -50,7 +50,8 @@ pub(super) fn growth(context: &mut AnalysisContext<'_>, length: RangeLength) -> 
     let starts = counts.periods(length);
     let period = |time: i64| starts.partition_point(|&start| start <= time).saturating_sub(1);
     let mut sums = vec![[0i64; COLUMNS.len()]; starts.len()];
-    let first_known = when_first_known(context, |page, history| {
+    let links = adjacency::read(context, &[Window::ALWAYS])?;
+    let first_known = when_first_known(context, links, |page, history| {
         let periods = page.timestamps.iter().map(|&time| period(time));
         let mut before = None;
         for period in periods {
@@ -124,12 +125,13 @@ fn runs_after(page: &Page, times: &[i64], is_open: impl Fn(&CaptureTime) -> bool
 }
 
 /// Visits each page of this worker, and returns when each of its URLs was first captured or linked to. The time is
-/// `i64::MAX` for a URL that was never captured and that no known capture links to.
+/// `i64::MAX` for a URL that was never captured and that no known capture links to. `links` has all links of the pages.
 pub(super) fn when_first_known(
     context: &mut AnalysisContext<'_>,
+    links: Timed,
     mut visit: impl FnMut(&Page, &History),
 ) -> Result<Vec<i64>, Stopped> {
-    let slice = TimedSlice::of(context, adjacency::read(context, &[Window::ALWAYS])?)?.into_at(0);
+    let slice = TimedSlice::of(context, links)?.into_at(0);
     let mut first_linked = vec![i64::MAX; slice.mirrors.uids.len()];
     let mut first_known = vec![i64::MAX; slice.graph.urls()];
     // The slice has exactly the pages with links, in the same order, and their links in the same order.

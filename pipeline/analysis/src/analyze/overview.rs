@@ -2,9 +2,11 @@
 //! most linked domains.
 //!
 //! Links and lifetimes are defined as in `mortality` and `growth`. There are two passes over the pages and one over the
-//! URLs. Memory: 4 bytes per link, 40 per URL, 16 per host, and the years and ages that each host has.
+//! URLs. The first pass finds the hosts with the most captures, and only these have sums of their own. Memory: 4 bytes
+//! per link, 40 per URL, 16 per host and worker, and the names of all hosts.
 
-use super::exchange::exchange;
+use super::adjacency;
+use super::exchange::{Number, exchange};
 use super::growth::when_first_known;
 use super::survey::{History, fates};
 use super::{AnalysisContext, NodeRule, ProcessState, fits, from_bytes, to_bytes};
@@ -17,7 +19,7 @@ use std::sync::Arc;
 use webstrata_engine::{Progress, RunOptions, Stopped, gather, work_together};
 use webstrata_layers::overview::{HostOverview, Linked, Lives, Numbers, Overview};
 use webstrata_layers::record::capture::fate::Fate;
-use webstrata_layers::{Page, RangeLength, Reader, Store, Uid, format_time};
+use webstrata_layers::{Page, RangeLength, Reader, Store, Uid, Window, format_time};
 use webstrata_url::domain_of;
 
 /// The maximum number of hosts in an overview.
@@ -156,41 +158,48 @@ fn find(context: &mut AnalysisContext<'_>) -> Result<Option<Overview>, Stopped> 
     let starts = counts.periods(RangeLength::Year);
     let year = |time: i64| starts.partition_point(|&start| start <= time).saturating_sub(1);
     let hosts = context.groups(Fold::Host)?;
-    let (mut of_hosts, mut linked) = (HashMap::<u32, Sums>::new(), vec![0u64; hosts.len()]);
     let (mut near, mut linked_near) = (0, 0);
-    let first_known = when_first_known(context, |page, history| {
-        let sums = of_hosts.entry(hosts.of(page.uid, &mut near)).or_default();
+    // Only the hosts with the most captures have sums: sums of a host take a kilobyte.
+    let mut captures = vec![0u64; hosts.len()];
+    let links = adjacency::read_and_visit(context, &[Window::ALWAYS], |page| {
+        captures[hosts.of(page.uid, &mut near) as usize] += page.timestamps.len() as u64;
+    })?;
+    let captures = sum_of_workers(context, captures)?;
+    let mut most: Vec<u32> = (0u32..).zip(&captures).filter(|(_, count)| **count > 0).map(|(host, _)| host).collect();
+    let hosts_captured = most.len() as u64;
+    let order = |host: &u32| (Reverse(captures[*host as usize]), hosts.name(*host));
+    if most.len() > HOSTS {
+        most.select_nth_unstable_by(HOSTS, |one, other| order(one).cmp(&order(other)));
+        most.truncate(HOSTS);
+    }
+    most.sort_unstable_by(|one, other| order(one).cmp(&order(other)));
+    drop(captures);
+    // Only worker 0 knows the sums.
+    let most = from_first(context, &most)?;
+    let mut shown: HashMap<u32, Sums> = most.iter().map(|&host| (host, Sums::default())).collect();
+    let (mut rest, mut linked) = (Sums::default(), vec![0u64; hosts.len()]);
+    let first_known = when_first_known(context, links, |page, history| {
+        let sums = shown.get_mut(&hosts.of(page.uid, &mut near)).unwrap_or(&mut rest);
         sums.add_page(page, history, year);
         for &link in &page.links {
             linked[hosts.of(link, &mut linked_near) as usize] += 1;
         }
     })?;
     for (uid, &time) in (context.my_uids().start.0..).zip(&first_known).filter(|(_, time)| **time < i64::MAX) {
-        let host = hosts.of(Uid(uid), &mut near);
-        of_hosts.entry(host).or_default().count(year(time), Column::Urls);
+        let sums = shown.get_mut(&hosts.of(Uid(uid), &mut near)).unwrap_or(&mut rest);
+        sums.count(year(time), Column::Urls);
     }
-
-    let mut all = Sums::default();
-    of_hosts.values().for_each(|sums| all.add(sums));
-    let mut captures = vec![0u64; hosts.len()];
-    for (&host, sums) in &of_hosts {
-        captures[host as usize] = sums.years.values().map(|row| row[Column::Captures as usize]).sum();
-    }
-    let captures = sum_of_workers(context, &captures)?;
-    let linked = sum_of_workers(context, &linked)?;
-    let mut most: Vec<u32> = (0u32..).zip(&captures).filter(|(_, count)| **count > 0).map(|(host, _)| host).collect();
-    let hosts_captured = most.len() as u64;
-    most.sort_unstable_by_key(|&host| (Reverse(captures[host as usize]), hosts.name(host)));
-    most.truncate(HOSTS);
-    // Only worker 0 knows the sums.
-    let most = from_first(context, &most)?;
-    let shown: Vec<(u32, Sums)> = most.iter().filter_map(|host| of_hosts.remove_entry(host)).collect();
-    drop(of_hosts);
+    drop(first_known);
+    let linked = sum_of_workers(context, linked)?;
     let mut of_shown: HashMap<u32, Sums> = HashMap::new();
     let mut whole = Sums::default();
-    for (worker_all, worker_shown) in context.gather_values(&(all, shown))? {
-        whole.add(&worker_all);
-        worker_shown.iter().for_each(|(host, sums)| of_shown.entry(*host).or_default().add(sums));
+    let shown: Vec<(u32, Sums)> = shown.into_iter().collect();
+    for (worker_rest, worker_shown) in context.gather_values(&(rest, shown))? {
+        whole.add(&worker_rest);
+        for (host, sums) in &worker_shown {
+            whole.add(sums);
+            of_shown.entry(*host).or_default().add(sums);
+        }
     }
     if context.worker.index() > 0 {
         return Ok(None);
@@ -225,11 +234,13 @@ fn find(context: &mut AnalysisContext<'_>) -> Result<Option<Overview>, Stopped> 
 }
 
 /// Adds up the numbers of all workers, index by index. Worker 0 gets the sums, and the others get zeros.
-fn sum_of_workers(context: &mut AnalysisContext<'_>, numbers: &[u64]) -> Result<Vec<u64>, Stopped> {
-    let gathered = context.gather(numbers)?.unwrap_or_default();
-    let mut sums = vec![0; numbers.len()];
-    for of_worker in gathered.chunks(numbers.len().max(1)) {
-        sums.iter_mut().zip(of_worker).for_each(|(sum, number)| *sum += number);
+fn sum_of_workers(context: &mut AnalysisContext<'_>, numbers: Vec<u64>) -> Result<Vec<u64>, Stopped> {
+    let mut outgoing = vec![Vec::new(); context.worker.peers()];
+    outgoing[0] = to_bytes(&numbers);
+    let mut sums = numbers;
+    sums.fill(0);
+    for mut of_worker in exchange(context, outgoing)?.iter().map(Vec::as_slice).filter(|bytes| !bytes.is_empty()) {
+        sums.iter_mut().for_each(|sum| *sum += u64::take(&mut of_worker));
     }
     Ok(sums)
 }

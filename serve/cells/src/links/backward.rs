@@ -44,7 +44,7 @@ const PART: &str = "backward store";
 /// Words of lengths before the parts.
 const HEAD_WORDS: usize = 6;
 /// The largest size in memory of the sets of ranges of all nodes, in bytes.
-const SETS_BYTES_MAX: usize = 128 << 20;
+pub(crate) const SETS_BYTES_MAX: usize = 128 << 20;
 
 /// Encodes the in-links of `count` of the `nodes` nodes of a cell. The UIDs of the records are rising numbers from
 /// `first` on, below `first + nodes`.

@@ -63,7 +63,7 @@ use symbols::{Context, Tables};
 use times::{List, Times};
 use webstrata_layers::Captures;
 
-pub(crate) use encode::{NodeList, encode_numbered, encode_streamed};
+pub(crate) use encode::{HELD_BYTES_MAX, NodeList, encode_numbered, encode_streamed};
 pub use encode::{Profile, encode_lists, encode_pages};
 pub(crate) use timed::Phased;
 use timed::{Phases, ROWS, STILL};

@@ -24,8 +24,6 @@ pub(crate) struct Content {
     pages: Xxh3,
     in_links: Xxh3,
     counts: Counts,
-    /// A record as bytes; reused.
-    buffer: Vec<u8>,
 }
 
 impl Content {
@@ -39,21 +37,18 @@ impl Content {
     pub(crate) fn add_page(&mut self, page: &Page) {
         self.counts.add_page(page);
         let Page { uid, timestamps, blank, links, changes, statuses } = page;
-        put(&mut self.buffer, *uid, timestamps, links, changes);
-        self.buffer.extend(blank.iter().flat_map(|at| at.to_le_bytes()));
-        for StatusChange { capture, status } in statuses {
-            self.buffer.extend_from_slice(&capture.to_le_bytes());
-            self.buffer.extend_from_slice(&status.number().to_le_bytes());
-        }
-        self.pages.update(&self.buffer);
+        add_record(&mut self.pages, *uid, timestamps, links, changes);
+        add(&mut self.pages, blank, |at| at.to_le_bytes());
+        add(&mut self.pages, statuses, |StatusChange { capture, status }| {
+            (u64::from(capture) << 16 | u64::from(status.number())).to_le_bytes()
+        });
     }
 
     /// Adds the in-links of the next URL. Sources are UIDs.
     pub(crate) fn add_in_links(&mut self, record: &InLinks) {
         self.counts.add_in_links(record);
         let InLinks { uid, ranges, sources, changes } = record;
-        put(&mut self.buffer, *uid, ranges, sources, changes);
-        self.in_links.update(&self.buffer);
+        add_record(&mut self.in_links, *uid, ranges, sources, changes);
     }
 
     /// The counts of the content.
@@ -167,12 +162,20 @@ impl Cell {
     }
 }
 
-/// Replaces the contents of `buffer` by a record, each list after its length.
-fn put(buffer: &mut Vec<u8>, uid: Uid, times: &[i64], links: &[Uid], changes: &[Change]) {
-    buffer.clear();
+/// Adds a record to a hash, each list after its length.
+fn add_record(hash: &mut Xxh3, uid: Uid, times: &[i64], links: &[Uid], changes: &[Change]) {
     let lengths = [times.len(), links.len(), changes.len()].map(|length| length as u64);
-    buffer.extend(lengths.into_iter().chain([uid.0]).flat_map(u64::to_le_bytes));
-    buffer.extend(times.iter().flat_map(|time| time.to_le_bytes()));
-    buffer.extend(links.iter().flat_map(|link| link.0.to_le_bytes()));
-    buffer.extend(changes.iter().flat_map(|change| [change.link, change.capture]).flat_map(u32::to_le_bytes));
+    add(hash, &[lengths[0], lengths[1], lengths[2], uid.0], u64::to_le_bytes);
+    add(hash, times, i64::to_le_bytes);
+    add(hash, links, |link| link.0.to_le_bytes());
+    add(hash, changes, |Change { link, capture }| (u64::from(link) << 32 | u64::from(capture)).to_le_bytes());
+}
+
+/// Adds values to a hash as bytes, a few values at a time: a list may be as long as the memory is large.
+fn add<T: Copy, const BYTES: usize>(hash: &mut Xxh3, values: &[T], bytes_of: impl Fn(T) -> [u8; BYTES]) {
+    let mut bytes = [[0; BYTES]; 64];
+    for values in values.chunks(bytes.len()) {
+        bytes.iter_mut().zip(values).for_each(|(bytes, &value)| *bytes = bytes_of(value));
+        hash.update(bytes[..values.len()].as_flattened());
+    }
 }

@@ -46,13 +46,15 @@ impl Profile {
 const SEGMENT: usize = 1 << 14;
 /// The number of records in a piece of the sample, a multiple of the group.
 const SAMPLE_PIECE: usize = 1 << 10;
+/// The bytes of records to hold, approximately. For larger cells, the encoder holds the sample only.
+pub(crate) const HELD_BYTES_MAX: usize = 256 << 20;
 /// Rounds of fitting codes to choices and choices to codes, before the last choice.
 const ROUNDS: usize = 2;
 
 /// Limits on what the encoder holds and weighs.
 #[derive(Clone, Copy)]
 struct Effort {
-    /// The bytes of records to hold, approximately. For larger cells, the encoder holds the sample only.
+    /// See [`HELD_BYTES_MAX`].
     held_max: usize,
     /// The number of records in the sample for fitting codes, approximately.
     sample: usize,
@@ -62,7 +64,7 @@ struct Effort {
 
 impl Effort {
     /// For records with time, where weighing a pair is expensive.
-    const TIMED: Self = Self { held_max: 256 << 20, sample: 2 * SEGMENT, kept: 16 };
+    const TIMED: Self = Self { held_max: HELD_BYTES_MAX, sample: 2 * SEGMENT, kept: 16 };
     const TIMELESS: Self = Self { kept: 24, ..Self::TIMED };
 }
 
