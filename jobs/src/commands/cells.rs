@@ -42,7 +42,8 @@ most linked URL, take. If --memory is too little for a cell, nothing is written,
 and the error says how much is needed. The bytes of cells do not depend on it.
 
 The overview of the epoch is written too; see `webstrata overview`. If --memory
-is too little for the overview, only the overview is left out.
+is too little for the overview, only the overview is left out. An overview of
+millions of hosts may take more than --memory.
 
 Example:
   webstrata cells STORE --codec strata";

@@ -118,6 +118,7 @@ class Capture:
     revisits: list = field(default_factory=list)
     is_fixed: bool = False  # a revisit that keeps what it took from a removed capture
     is_silent: bool = False  # a revisit without a status: beside a failure it does not count
+    own: frozenset = frozenset()  # links of other records of its second, of a revisit
     cut: str | None = None  # why it is cut
 
     def tells(self, failures="end"):
@@ -191,6 +192,8 @@ class Store:
                     capture.status, capture.links, capture.cut = GOOD, None, None
                     for one in capture.revisits:
                         capture.status, capture.links, capture.cut = self.revisited(one)
+                    if capture.links is not None:
+                        capture.links |= capture.own
 
     def originals(self, one):
         """The captures that a revisit refers to. One that has a status refers to captures with the status 200."""
@@ -245,6 +248,7 @@ class Store:
         for url in list(self.pages):
             kept = {t: c for t, c in self.pages[url].items() if not rule.takes_page(url, t)}
             for capture in kept.values():
+                capture.own = frozenset(u for u in capture.own if not rule.takes_link(u, capture.ts))
                 if capture.links:
                     capture.links = frozenset(u for u in capture.links if not rule.takes_link(u, capture.ts))
             if kept:
@@ -366,25 +370,39 @@ def is_copy(capture):
     return any((one.refers_to or (None,))[0] not in (None, one.url) for one in capture.revisits)
 
 
+def is_open(capture):
+    """Whether it is a revisit, or a capture of which nothing but its status is known."""
+    return bool(capture.revisits) or capture.links is None
+
+
+def rank(capture):
+    """Whole pages come before cut ones, and these before all else. A revisit counts as 200."""
+    if is_open(capture):
+        return (3, 0) if capture.is_silent else (0, GOOD)
+    return (0 if capture.status in (200, 203) and not capture.cut else 1 if capture.cut else 2, capture.status)
+
+
 def together(old, new):
     """Two captures of a URL in one second are one capture. It has the lower status, and the links of both; a failure
     adds nothing to what is no failure, a revisit nothing to a response, and silence about the status nothing to a
-    failure."""
+    failure. If only revisits have the lowest status, it is a revisit."""
     if old.status >= 400 or new.status >= 400:
         return min(old, new, key=lambda c: (c.is_silent, c.status))
-    both = [c for c in (old, new) if not c.revisits] or [old, new]
-    known = [c.links for c in both if c.links is not None]
-    # Whole pages come before cut ones, and these before all else.
-    least = min(old, new, key=lambda c: (0 if c.status in (200, 203) and not c.cut else 1 if c.cut else 2, c.status))
+    lowest = [c for c in (old, new) if rank(c) == min(rank(old), rank(new))]
+    responses = [c for c in (old, new) if not is_open(c)]
+    links = frozenset().union(old.own, new.own, *(c.links for c in responses))
+    # Of several with one status, a response says more than a revisit.
+    least = min(lowest, key=is_open)
     return Capture(
         old.url,
         old.ts,
         least.status,
-        frozenset().union(*known) if known else None,
-        [raw for c in both for raw in c.raw],
-        set().union(*(c.digests for c in both)),
-        [] if len(both) == 1 or not both[0].revisits else old.revisits + new.revisits,
+        None if is_open(least) else links,
+        [raw for c in responses for raw in c.raw],
+        set().union(*(c.digests for c in responses)),
+        old.revisits + new.revisits if is_open(least) else [],
         is_silent=old.is_silent and new.is_silent,
+        own=links if is_open(least) else frozenset(),
         cut=least.cut,
     )
 
