@@ -226,6 +226,41 @@ fn a_reader_that_stays_is_named() {
 }
 
 /// A removal waits for another writer.
+/// A revisit in the period of a rule does not bring back links of a capture before the period, which may keep them.
+#[test]
+fn a_revisit_brings_back_nothing_that_is_removed_for_a_period() {
+    let page = "http://a.example/";
+    let line = |time: &str, says: &str| format!(r#"{{"url":"{page}","ts":"{time}",{says}}}"#) + "\n";
+    let digest = "sha1:B2LTWWPUOYAH7UIPQ7ZUPQ4VMBSVC36A";
+    let first = line("2006", &format!(r#""digest":"{digest}","links":["http://{HOST}/x","/y"]"#));
+    let by_date = r#""revisit":{"refers_to_date":"2006"}"#;
+    let by_digest = format!(r#""digest":"{digest}","revisit":{{}}"#);
+    for says in [r#""status":304"#, by_date, &by_digest] {
+        for first_comes_later in [false, true] {
+            let dir = tempfile::tempdir().unwrap();
+            let dir = dir.path();
+            let write = |name: &str, text: &str| fs::write(dir.join(name), text).unwrap();
+            write("other.jsonl", &(line("2005", r#""links":[]"#)));
+            write("first.jsonl", &first);
+            write("revisit.jsonl", &line("2008", says));
+            write("both.jsonl", &(first.clone() + &line("2008", says)));
+            let begin = if first_comes_later { "other" } else { "first" };
+            succeeds(dir, &format!("build --out {{}}/store {{}}/{begin}.jsonl"));
+            succeeds(dir, &format!("remove {{}}/store --host {HOST} --from 2007 --to 2009"));
+            let then = if first_comes_later { "both" } else { "revisit" };
+            let report = succeeds(dir, &format!("update {{}}/store --no-merge {{}}/{then}.jsonl"));
+            assert!(report.contains("removed link"), "{says}: {report}");
+            write("later.jsonl", &line("2010", r#""links":[]"#));
+            for next in ["update {}/store --no-merge {}/later.jsonl", "merge {}/store --rows all"] {
+                let spans = succeeds(dir, &format!("links {{}}/store {page} --lifespans"));
+                let has = |link: &str, last: &str| spans.lines().any(|it| it.contains(link) && it.contains(last));
+                assert!(has("/x", "2006-01-01T00:00:00Z  2006-01-01") && has("/y", "2006-01-01T00:00:00Z  2008-01-01"));
+                succeeds(dir, next);
+            }
+        }
+    }
+}
+
 #[test]
 fn a_removal_waits_for_an_update() {
     let dir = tempfile::tempdir().unwrap();

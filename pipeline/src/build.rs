@@ -259,7 +259,8 @@ impl Work for Build {
             Stage::Uids => uids(worker, context, self.meaning.partition_urls, state),
             Stage::Replace => replace(worker, context, state),
             Stage::Outlinks => {
-                outlinks(worker, context, self.in_range(context), Origin::Inputs(self.meaning.digests), state)
+                let from = (Origin::Inputs(self.meaning.digests), &self.inputs.kept_out);
+                outlinks(worker, context, self.in_range(context), from, state)
             }
             Stage::Inlinks => inlinks(worker, context, state),
             Stage::Held if self.meaning.min_sources > 1 => held(worker, context, state),

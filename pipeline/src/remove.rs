@@ -43,8 +43,8 @@ use webstrata_layers::record::form::{self, link_of};
 use webstrata_layers::record::join::{Contribution, Weave};
 use webstrata_layers::record::presence;
 use webstrata_layers::{
-    Effort, Evidence, FileEntry, Links, NewEpoch, Page, Precision, Provenance, Reader, Removal, Revisit, Status, Uid,
-    UrlWriter, Window, push_status,
+    Effort, Evidence, FileEntry, Links, NewEpoch, Page, Precision, Provenance, Reader, Removal, Removals, Revisit,
+    Status, Uid, UrlWriter, Window, push_status,
 };
 
 /// The options of a removal.
@@ -161,7 +161,7 @@ impl Work for Remove {
             Stage::Select => select(worker, context, &self.rules, state),
             Stage::Outlinks => {
                 let store = context.job.check(context.store())?;
-                outlinks(worker, context, store.in_range(), Origin::Store, &mut state.build)
+                outlinks(worker, context, store.in_range(), (Origin::Store, &Removals::default()), &mut state.build)
             }
             Stage::Inlinks => inlinks(worker, context, &mut state.build),
             Stage::Held => {

@@ -8,11 +8,12 @@
 //! In-link record: key = UID of the target (8 bytes), UID of the page (8 bytes); payload = starts of the time ranges in
 //! which a capture of the page had the link, ascending: the first as [`wire::put_signed`] days, then gaps.
 
+mod kept_out;
 mod revisits;
 
 use crate::Error;
 use crate::meaning::Digests;
-use crate::row::{Offsets, partition_number};
+use crate::row::{Offsets, partition_number, url_of};
 use crate::stages::held::links::{HeldLink, is_held};
 use crate::stages::held::{links, pages, push_links};
 use crate::stages::records::{Day, append_starts};
@@ -24,11 +25,13 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use timely::worker::Worker;
-use webstrata_datasets::Tally;
+use webstrata_datasets::{Finding, Tally};
 use webstrata_engine::{Collector, Context, Outbox, Sorted, Sorter, Stopped, meter, shuffle, wire};
 use webstrata_layers::record::form;
 use webstrata_layers::record::presence::intervals;
-use webstrata_layers::{Counts, Evidence, FileEntry, Links, OutlinksWriter, Page, RangeLength, Reader, RowDir, Uid};
+use webstrata_layers::{
+    Counts, Evidence, FileEntry, Links, OutlinksWriter, Page, RangeLength, Reader, Removals, RowDir, Uid,
+};
 
 struct Writing {
     pages: Sorted,
@@ -60,6 +63,7 @@ struct Writing {
     /// The UIDs of this row's URLs.
     offsets: Offsets,
     tally: Tally,
+    periods: kept_out::Periods,
 }
 
 /// The source of the pages.
@@ -148,6 +152,7 @@ impl Writing {
         let is_new = added.page.is_some();
         if let Some(new) = added.page {
             (*page, *evidence) = new;
+            self.keep_out()?;
             self.check()?;
         }
         Ok(is_new)
@@ -183,10 +188,19 @@ impl Writing {
         let is_new = added.page.is_some();
         if let Some(new) = added.page {
             (self.page, self.evidence) = new;
+            self.keep_out()?;
             self.check()?;
             pages::take_out(&mut self.page, &mut self.evidence, is_held);
         }
         Ok(is_new)
+    }
+
+    /// Keeps links that were taken out of the store out of the revisits of the page.
+    fn keep_out(&mut self) -> Result<(), Error> {
+        let Writing { page, evidence, row, base, offsets, periods, tally, .. } = self;
+        let taken = periods.keep_out(page, evidence, |uid| url_of(row, base.as_deref(), offsets, uid))?;
+        tally.count_many(Finding::RemovedLink, taken);
+        Ok(())
     }
 
     /// Leaves out the links of a page that is too large.
@@ -272,12 +286,12 @@ impl Ranges {
     }
 }
 
-/// Writes OL, TS and BV; see the head of this file.
+/// Writes OL, TS and BV; see the head of this file. `kept_out` has what was taken out of the store.
 pub(crate) fn outlinks(
     worker: &mut Worker,
     context: &Context,
     in_range: RangeLength,
-    origin: Origin,
+    (origin, kept_out): (Origin, &Removals),
     state: &mut BuildState,
 ) -> Result<(), Stopped> {
     let job = &context.job;
@@ -307,6 +321,7 @@ pub(crate) fn outlinks(
         origin,
         offsets: state.row.offsets.clone(),
         tally: std::mem::take(&mut state.row.tally),
+        periods: kept_out::Periods::of(kept_out),
         records,
     }));
     let in_links = Sorter::new(job.scratch(), "in-links", job.budget_beside_writers(60)).giving_back();
