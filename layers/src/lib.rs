@@ -124,7 +124,7 @@ pub use crate::record::capture::captures::{CaptureTime, Captures, CapturesBuf, L
 pub use crate::record::capture::lifespan::{Lifespan, Spans, lifespans_of, runs_of, times_of};
 pub use crate::record::key::matching::{Lookup, Match};
 pub use crate::record::page::counts::{Counts, CutCaptures};
-pub use crate::record::page::evidence::{Evidence, Revisit, revisit_order};
+pub use crate::record::page::evidence::{Evidence, Payload, Revisit, revisit_order};
 pub use crate::record::page::{Flaw, InLinks, Page};
 pub use crate::record::presence::change::{Change, PresenceError};
 pub use crate::record::removal::{KeyHash, NotAHost, Removal, RemovalRule, Removals, RemovedAs, SelectedBy, Selection};

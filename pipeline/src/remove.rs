@@ -43,8 +43,8 @@ use webstrata_layers::record::form::{self, link_of};
 use webstrata_layers::record::join::{Contribution, Weave};
 use webstrata_layers::record::presence;
 use webstrata_layers::{
-    Effort, Evidence, FileEntry, Links, NewEpoch, Page, Precision, Provenance, Reader, Removal, Removals, Revisit,
-    Status, Uid, UrlWriter, Window, push_status,
+    Effort, Evidence, FileEntry, Links, NewEpoch, Page, Payload, Precision, Provenance, Reader, Removal, Removals,
+    Revisit, Status, Uid, UrlWriter, Window, push_status,
 };
 
 /// The options of a removal.
@@ -445,13 +445,22 @@ fn restate(
         if let Some(revisit) = revisit.filter(|revisit| !targets.iter().any(|target| revisit.links.contains(target))) {
             said.revisits.push(Revisit { capture, ..revisit.clone() });
         }
+        let mut payloads = evidence.payloads_of(at).to_vec();
+        for payload in &mut payloads {
+            payload.capture = capture;
+            payload.links.retain(|link| !targets.contains(&link_of(*link)));
+        }
         if page.is_blank(at) {
             restated.blank.push(capture);
+            said.payloads.append(&mut payloads);
             continue;
         }
         let present = presence::in_any(&page.changes, page.links.len(), at, at);
         let mut left: Vec<Uid> = present.into_iter().map(|at| page.links[at as usize]).collect();
         left.retain(|link| !targets.contains(&link_of(*link)));
+        if Payload::say_more(&payloads, left.len()) {
+            said.payloads.append(&mut payloads);
+        }
         removed.occurrences += targets.iter().filter(has).collect::<BTreeSet<_>>().len() as u64;
         links.push((capture, left));
     }

@@ -296,6 +296,14 @@ fn digests_in_order() -> Vec<&'static str> {
     all.into_iter().map(|(_, digest)| digest).collect()
 }
 
+/// The numbers of links that are relative: they have other targets under other URLs.
+const RELATIVE: std::ops::Range<usize> = 26..29;
+
+/// Returns the URL of a link of a page.
+fn link_of(page: usize, link: usize) -> String {
+    if RELATIVE.contains(&link) { format!("http://h{}.example/{link}", page % 7) } else { url(link) }
+}
+
 fn line((page, time, saying): &Record, digests: &[&str]) -> String {
     let mut fields = vec![format!("\"url\":\"{}\",\"ts\":{time}", url(*page))];
     let mut digest = |digest: usize| {
@@ -306,7 +314,8 @@ fn line((page, time, saying): &Record, digests: &[&str]) -> String {
     let rest = match saying {
         Saying::Links(own, links) => {
             digest(*own);
-            let links: Vec<String> = links.iter().map(|&link| format!("\"{}\"", url(link))).collect();
+            let text = |link: usize| if link < RELATIVE.start { url(link) } else { format!("/{link}") };
+            let links: Vec<String> = links.iter().map(|&link| format!("\"{}\"", text(link))).collect();
             format!("\"links\":[{}]", links.join(","))
         }
         Saying::Status(status, own, target) => {
@@ -336,7 +345,7 @@ fn line((page, time, saying): &Record, digests: &[&str]) -> String {
 
 impl Saying {
     fn random(random: &mut fastrand::Rng) -> Self {
-        let links = |random: &mut fastrand::Rng| (0..random.usize(..4)).map(|_| 20 + random.usize(..8)).collect();
+        let links = |random: &mut fastrand::Rng| (0..random.usize(..4)).map(|_| 20 + random.usize(..9)).collect();
         match random.u8(..12) {
             0..4 => Self::Links(random.usize(..4), links(random)),
             4 => Self::Status(301, random.usize(..4), random.bool().then(|| 30 + random.usize(..3))),
@@ -367,7 +376,8 @@ impl Saying {
 /// A second of a page, before the links of revisits are found.
 struct Second {
     status: u16,
-    digest: usize,
+    /// The links of each digest; for a revisit, its digest without links.
+    payloads: BTreeMap<usize, BTreeSet<usize>>,
     links: Option<BTreeSet<usize>>,
     reference: Option<Reference>,
     /// Links that a revisit has in addition: the targets of redirects of its second.
@@ -384,20 +394,24 @@ fn captures_of(page: usize, records: &[Record]) -> BTreeMap<i64, (u16, Option<BT
         let is_failure = least.is_some_and(|least| least >= 400);
         let counts = |saying: &&&Saying| saying.status().map_or(!is_failure, |status| status < 400 || is_failure);
         let counted: Vec<&Saying> = own.iter().filter(counts).copied().collect();
-        let (mut digests, mut links, mut targets) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+        let mut payloads = BTreeMap::<usize, BTreeSet<usize>>::new();
+        let (mut links, mut targets) = (BTreeSet::new(), BTreeSet::new());
         for saying in &counted {
             match saying {
-                Saying::Links(digest, own) if least == Some(200) => (digests.push(*digest), links.extend(own)).1,
+                Saying::Links(digest, own) if least == Some(200) => {
+                    links.extend(own);
+                    payloads.entry(*digest).or_default().extend(own);
+                }
                 Saying::Status(status, digest, target) => {
                     targets.extend(target);
                     if least == Some(*status) {
-                        digests.push(*digest);
+                        payloads.entry(*digest).or_default().extend(target);
                     }
                 }
                 _ => {}
             }
         }
-        let second = if digests.is_empty() {
+        let second = if payloads.is_empty() {
             let nothing =
                 Reference { is_silent: false, not_modified: false, digest: 0, elsewhere: false, referred: None };
             let references = counted.iter().filter_map(|saying| match saying {
@@ -411,11 +425,11 @@ fn captures_of(page: usize, records: &[Record]) -> BTreeMap<i64, (u16, Option<BT
             };
             let first = references.min_by_key(key).unwrap();
             let reference = Some(Reference { is_silent: least.is_none(), ..first.clone() });
-            Second { status: 200, digest: first.digest, links: None, reference, more: targets }
+            let payloads = BTreeMap::from([(first.digest, BTreeSet::new())]);
+            Second { status: 200, payloads, links: None, reference, more: targets }
         } else {
-            let digest = digests.into_iter().filter(|&digest| digest > 0).min().unwrap_or(0);
             links.extend(targets);
-            Second { status: least.unwrap(), digest, links: Some(links), reference: None, more: BTreeSet::new() }
+            Second { status: least.unwrap(), payloads, links: Some(links), reference: None, more: BTreeSet::new() }
         };
         seconds.insert(time, second);
     }
@@ -436,23 +450,26 @@ fn captures_of(page: usize, records: &[Record]) -> BTreeMap<i64, (u16, Option<BT
     let times: Vec<i64> = seconds.keys().copied().collect();
     let originals: BTreeSet<i64> = times.iter().copied().filter(|time| seconds[time].links.is_some()).collect();
     for &time in &times {
-        let Second { reference: Some(reference), digest, more, .. } = &seconds[&time] else { continue };
+        let Second { reference: Some(reference), more, .. } = &seconds[&time] else { continue };
+        let digest = reference.digest;
         if reference.elsewhere {
             continue;
         }
         let fits = |time: &&i64| reference.is_silent || seconds[time].status == 200;
+        let by_digest = {
+            let same = |at: &&i64| digest > 0 && seconds[at].payloads.contains_key(&digest) && fits(at);
+            let before = originals.iter().filter(same).rfind(|&&at| at < time);
+            before.or_else(|| originals.iter().filter(same).find(|&&at| at > time)).filter(|_| !reference.not_modified)
+        };
         let referred = if reference.not_modified {
             times.iter().rfind(|&&at| at < time && seconds[&at].status == 200 && seconds[&at].links.is_some())
         } else {
-            let same = |at: &&i64| *digest > 0 && seconds[at].digest == *digest && fits(at);
-            let before = originals.iter().filter(same).rfind(|&&at| at < time);
-            let after = || originals.iter().filter(same).find(|&&at| at > time);
-            let named = || originals.iter().filter(fits).find(|&&at| Some(at) == reference.referred);
-            before.or_else(after).or_else(named)
+            by_digest.or_else(|| originals.iter().filter(fits).find(|&&at| Some(at) == reference.referred))
         };
         if let Some(referred) = referred {
-            let Second { status, links, .. } = &seconds[referred];
-            let links = links.clone().map(|links| links.union(more).copied().collect());
+            let Second { status, links, payloads, reference, .. } = &seconds[referred];
+            let of_digest = by_digest.filter(|_| reference.is_none()).map(|_| payloads[&digest].clone());
+            let links = of_digest.or_else(|| links.clone()).map(|links| links.union(more).copied().collect());
             let status = *status;
             let second = seconds.get_mut(&time).unwrap();
             (second.status, second.links) = (status, links);
@@ -469,7 +486,7 @@ fn captures_of(page: usize, records: &[Record]) -> BTreeMap<i64, (u16, Option<BT
 fn assert_captures(store: &Path, records: &[Record], what: &str) {
     let reader = Reader::new(Store::open(store).unwrap(), 16 << 20);
     for page in records.iter().map(|record| record.0).collect::<BTreeSet<_>>() {
-        let text = |links: BTreeSet<usize>| links.into_iter().map(url).collect();
+        let text = |links: BTreeSet<usize>| links.into_iter().map(|link| link_of(page, link)).collect();
         let expected = captures_of(page, records).into_iter();
         let expected: BTreeMap<i64, Answer> =
             expected.map(|(time, (status, links))| (time, (status, links.map(text)))).collect();
@@ -486,26 +503,14 @@ fn assert_captures(store: &Path, records: &[Record], what: &str) {
     }
 }
 
-/// Returns few records in few seconds of few pages. A digest that is not alone in its second is not the digest of a
-/// revisit of another URL: a store keeps one digest of a second.
+/// Returns few records in few seconds of few pages.
 fn records(random: &mut fastrand::Rng, digests: Digests) -> Vec<Record> {
-    let one = |random: &mut fastrand::Rng| (random.usize(..2), START + random.i64(0..5) * DAY, Saying::random(random));
+    let days = random.i64(2..6);
+    let one =
+        |random: &mut fastrand::Rng| (random.usize(..2), START + random.i64(0..days) * DAY, Saying::random(random));
     let mut all: Vec<Record> = (0..3 + random.usize(..8)).map(|_| one(random)).collect();
-    let is_alone = |all: &[Record], digest: usize| {
-        let others = |at: usize| {
-            let record = &all[at];
-            all.iter().enumerate().any(|(other, it)| {
-                (it.0, it.1) == (record.0, record.1)
-                    && other != at
-                    && matches!(it.2, Saying::Links(..) | Saying::Status(..))
-            })
-        };
-        (0..all.len()).all(|at| !matches!(all[at].2, Saying::Links(own, _) if own == digest) || !others(at))
-    };
-    let crowded: Vec<usize> = (1..4).filter(|&digest| !is_alone(&all, digest)).collect();
     all.retain(|record| match &record.2 {
         Saying::Revisit(reference) if digests == Digests::None => reference.not_modified || reference.digest == 0,
-        Saying::Revisit(reference) => !reference.elsewhere || !crowded.contains(&reference.digest),
         _ => true,
     });
     all
@@ -519,6 +524,13 @@ fn records_of_one_second_mean_the_same_in_every_order() {
         let dir = tempfile::tempdir().unwrap();
         let mut random = fastrand::Rng::with_seed(seed);
         let digests = if seed % 3 == 0 { Digests::None } else { Digests::All };
+        // The slow answer does not know which links are held; the bytes show whether they come back.
+        let min_sources = if seed % 4 == 3 { 2 } else { 0 };
+        let assert_captures = |store: &Path, records: &[Record], what: &str| {
+            if min_sources == 0 {
+                assert_captures(store, records, what);
+            }
+        };
         let all = records(&mut random, digests);
         if all.is_empty() {
             continue;
@@ -530,6 +542,7 @@ fn records_of_one_second_mean_the_same_in_every_order() {
             options.update = store.exists();
             options.kinds = (!options.update).then(|| LinkKinds { redirects: true, ..LinkKinds::default() });
             options.digests = (!options.update).then_some(digests);
+            options.min_sources = (!options.update).then_some(min_sources);
             let report = build(&options, &Progress::default()).unwrap();
             assert_eq!(report.tally.damaged(), 0, "{:?}", report.tally);
             sound(store);

@@ -34,11 +34,11 @@ impl OutlinksWriter {
     /// disk.
     pub fn push(&mut self, page: &Page, evidence: &Evidence) -> Result<(), Error> {
         let Page { uid, timestamps: times, blank, links, changes, statuses } = page;
-        let flaw = page.flaw().or_else(|| evidence.flaw(times.len()));
+        let flaw = page.flaw().or_else(|| evidence.flaw(times.len())).or_else(|| evidence.foreign_payload(links));
         if self.side.push(&Record { uid: *uid, links, times, blank, changes, statuses }, flaw)? {
             self.evidence.end_group()?;
         }
-        self.evidence.push(*uid, evidence)
+        self.evidence.push(*uid, times, evidence)
     }
 
     /// Writes the rest, and returns the entries of the files: ol, ts, bv, rv.

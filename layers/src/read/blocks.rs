@@ -71,9 +71,10 @@ impl TimesBlock {
         8 * (self.uids.len() + self.times.len()) + 4 * self.ends.len()
     }
 
-    /// The UID and the number of captures of each row.
-    pub(crate) fn captures(&self) -> impl Iterator<Item = (Uid, usize)> {
-        self.uids.iter().copied().zip(self.ends.lengths())
+    /// The UID of each row, and the times of its captures in seconds.
+    pub(crate) fn captures(&self) -> impl Iterator<Item = (Uid, Vec<i64>)> {
+        let times = |row| slice(&self.times, &self.ends, row).iter().map(|time| time.div_euclid(1000)).collect();
+        self.uids.iter().copied().zip((0..self.uids.len()).map(times))
     }
 
     /// The times of the captures of a UID, in seconds; `None` if the UID has no record.

@@ -233,7 +233,7 @@ fn check_row(
             let evidence = open(Layer::Rv).and_then(|file| report.keep(file));
             sides.incomplete |= evidence.is_none();
             if let Some(evidence) = evidence {
-                check_evidence(&evidence, &files[1], sides.urls, report);
+                check_evidence(&evidence, files, sides.urls, report);
             }
             sides.check(files, report, |sides, view| {
                 let page = view.page()?;
@@ -284,19 +284,29 @@ fn check_urls(file: &LayerFile, partition: &PartitionEntry, report: &mut CheckRe
     rows
 }
 
-/// Checks the layer rv of a partition beside the layer ts.
-fn check_evidence(file: &LayerFile, times: &LayerFile, urls: Uid, report: &mut CheckReport) {
+/// Checks the layer rv of a partition beside the layers ol, ts and bv.
+fn check_evidence(file: &LayerFile, out: &[LayerFile; 3], urls: Uid, report: &mut CheckReport) {
+    let [links, times, changes] = out;
     if file.groups != times.groups {
         return report.problem(file.damaged(0, Damage::NotAligned));
     }
     for (group, group_info) in file.groups.iter().enumerate() {
         let Some(block) = report.keep(EvidenceBlock::read(file, group)) else { continue };
         // The other layers are checked separately.
-        let Ok(times) = TimesBlock::read(times, group) else { continue };
-        for (row, (uid, captures)) in times.captures().enumerate() {
-            let sound = block.of(row, uid, captures).and_then(|page_evidence| {
+        let Ok(captures) = TimesBlock::read(times, group) else { continue };
+        // Few row groups have payloads, which are links of their captures.
+        let mut pages = None;
+        for (row, (uid, captures)) in captures.captures().enumerate() {
+            let sound = block.of(row, uid, &captures).and_then(|page_evidence| {
                 let last = page_evidence.revisits.iter().filter_map(|revisit| revisit.links.last()).max();
-                outside(last, Uid(0)..urls)
+                outside(last, Uid(0)..urls)?;
+                if page_evidence.payloads.is_empty() {
+                    return Ok(());
+                }
+                let pages = pages.get_or_insert_with(|| Block::read([links, times, changes], group).ok());
+                let Some(pages) = pages else { return Ok(()) };
+                let foreign = page_evidence.foreign_payload(pages.view(row).links);
+                foreign.map_or(Ok(()), |flaw| Err(flaw.into()))
             });
             if let Err(damage) = sound {
                 report.problem(file.damaged(group_info.first_row + row as u64, damage));

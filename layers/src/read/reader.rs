@@ -392,7 +392,7 @@ impl Reader {
             let file = self.footer(*partition, Layer::Rv)?;
             let damaged =
                 |damage| file.damaged(file.groups.get(group).map_or(0, |group| group.first_row) + *row as u64, damage);
-            let evidence = found.of(*row, uid, block.view(*row).times.len()).map_err(damaged)?;
+            let evidence = found.of(*row, uid, block.view(*row).times).map_err(damaged)?;
             pages.push((self.page_of_record(record)?, evidence));
         }
         Ok(pages)

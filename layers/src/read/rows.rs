@@ -317,7 +317,7 @@ impl RowPages<'_> {
         let Some((_, evidence)) = evidence else { return Ok(None) };
         let row = records.row;
         records.read(|view| {
-            let page_evidence = evidence.of(row, view.uid, view.times.len())?;
+            let page_evidence = evidence.of(row, view.uid, view.times)?;
             Ok((view.page()?, page_evidence))
         })
     }

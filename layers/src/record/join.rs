@@ -9,7 +9,7 @@
 //! Invariants: the result is sound, and joining in steps gives the same result as joining at once. Cost: linear in the
 //! captures and, for each link, in the stretches of captures that come from the same record.
 
-use crate::record::page::evidence::{Evidence, Revisit, revisit_order};
+use crate::record::page::evidence::{Evidence, Payload, Revisit, revisit_order};
 use crate::record::page::{InLinks, Page};
 use crate::record::precedence::for_each_time;
 use crate::record::presence::{self, Change};
@@ -274,8 +274,8 @@ pub(crate) fn next_in_links<E>(
 }
 
 /// Joins the evidence of a page, as [`pages_within`] joins pages. If a capture is not a revisit in one row, it is not a
-/// revisit in the result. If a row removes the capture, rows before this row do not count. Otherwise the order of rows
-/// does not matter.
+/// revisit in the result. If a row removes the capture, rows before this row do not count. The payloads of a capture
+/// are those of the newest row, as its links are. Otherwise the order of rows does not matter.
 pub fn evidence(records: &[(&Page, &Evidence)]) -> Evidence {
     let pages: Vec<&Page> = records.iter().map(|record| record.0).collect();
     let mut joined = Evidence::default();
@@ -289,6 +289,10 @@ pub fn evidence(records: &[(&Page, &Evidence)]) -> Evidence {
         });
         let (digest, revisit, _) = one_capture(index, same_capture);
         joined.digests.push(digest);
+        if let (None, Some(&(row, at))) = (&revisit, captures.last()) {
+            let payloads = records[row].1.payloads_of(at).iter();
+            joined.payloads.extend(payloads.map(|payload| Payload { capture: index, ..payload.clone() }));
+        }
         joined.revisits.extend(revisit);
         index += 1;
     });
@@ -322,6 +326,9 @@ pub fn without_removed(mut page: Page, evidence: &mut Evidence) -> Option<Page> 
             evidence.digests.clear();
         }
     }
+    let payloads = std::mem::take(&mut evidence.payloads).into_iter();
+    let moved = |payload: Payload| index(payload.capture).map(|capture| Payload { capture, ..payload });
+    evidence.payloads = payloads.filter_map(moved).collect();
     let revisits = std::mem::take(&mut evidence.revisits).into_iter();
     let moved = |revisit: Revisit| index(revisit.capture).map(|capture| Revisit { capture, ..revisit });
     evidence.revisits = revisits.filter_map(moved).collect();

@@ -195,6 +195,10 @@ pub enum Flaw {
     /// A revisit is out of order or outside the captures, or its links are out of order.
     #[error("revisit at capture {0} is out of order or outside the captures, or its links are out of order")]
     Revisit(u32),
+    /// A payload is out of order, outside the captures or at a revisit, its digest is 0 or, as the first one, not the
+    /// digest of the capture, or its links are out of order or not links of the page.
+    #[error("payload at capture {0} is out of order, outside, at a revisit, or its digest or links are not valid")]
+    Payload(u32),
     /// The forms do not fit the links.
     #[error("the forms are not those of the links")]
     Forms,

@@ -2,18 +2,20 @@
 //! back.
 //!
 //! ```text
-//! STORE/held/000003-00000.parquet      page, link (string), form (uint8), times (list of timestamps)
+//! STORE/held/000003-00000.parquet      page, link (string), form (uint8), times (list of timestamps), digest (uint64)
 //! ```
 //!
 //! A link is held while its target has no capture and fewer pages link to the target than the store asks for. A held
 //! link is in no layer, so no question sees it. The manifest of an epoch names the files that have all held links of
 //! the epoch. The job that wrote row 3 wrote the file above. Files are cut by the key of the page. Rows are ordered by
-//! the key of the page, then the key of the link, then the form.
+//! the key of the page, then the key of the link, then the form, then the digest.
 //!
 //! `form` is how captures spell the link ([`crate::record::form`]). `times` says which captures of the page have the
 //! link, as rising stretches. A stretch is given by its first and its last capture. All known captures inside a stretch
 //! have the link, and the known captures next to the stretch do not. The form [`OF_REVISITS`] marks links that stand in
-//! revisits themselves; then `times` has the time of each revisit.
+//! revisits themselves; then `times` has the time of each revisit. `digest` is 0, except for the links of payloads
+//! ([`crate::Payload`]); then `times` has the time of each capture whose payload with this digest has the link. The
+//! files of an epoch have this column only if a digest is not 0.
 //!
 //! Memory: a row group of 65,536 rows or 16 MiB of text.
 
@@ -21,8 +23,8 @@ use std::sync::Arc;
 
 use arrow_array::builder::StringBuilder;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{TimestampMillisecondType, UInt8Type};
-use arrow_array::{ListArray, TimestampMillisecondArray, UInt8Array};
+use arrow_array::types::{TimestampMillisecondType, UInt8Type, UInt64Type};
+use arrow_array::{ArrayRef, ListArray, TimestampMillisecondArray, UInt8Array, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
 use serde::{Deserialize, Serialize};
 
@@ -65,6 +67,8 @@ pub struct HeldLink {
     pub link: String,
     /// How captures spell the link, or [`OF_REVISITS`].
     pub form: u8,
+    /// The digest of the payloads that have the link; 0 if it is a link of captures or revisits.
+    pub digest: u64,
     /// When captures have the link, in seconds; see the head of this file.
     pub times: Vec<i64>,
 }
@@ -73,7 +77,14 @@ impl HeldLink {
     /// Whether the capture of the page at this second has the link, provided that the links of the capture are known.
     pub fn is_at(&self, time: i64) -> bool {
         let stretches = self.times.as_chunks::<2>().0;
-        self.form != OF_REVISITS && stretches.iter().any(|&[first, last]| first <= time && time <= last)
+        self.form != OF_REVISITS
+            && self.digest == 0
+            && stretches.iter().any(|&[first, last]| first <= time && time <= last)
+    }
+
+    /// Whether the payload with a digest has the link at this second.
+    pub fn is_of(&self, digest: u64, time: i64) -> bool {
+        self.digest == digest && self.times.binary_search(&time).is_ok()
     }
 }
 
@@ -88,11 +99,14 @@ pub(crate) fn row_of_held(name: &str) -> Option<u32> {
     (held_name(row, part) == format!("{HELD}/{name}")).then_some(row)
 }
 
-fn schema() -> Arc<Schema> {
+/// The columns, with or without the column of digests.
+fn schema(has_digests: bool) -> Arc<Schema> {
     let text = |name| Field::new(name, DataType::Utf8, false);
     let form = Field::new("form", DataType::UInt8, false);
     let times = Field::new("times", DataType::List(element(time())), false);
-    Arc::new(Schema::new(vec![text("page"), text("link"), form, times]))
+    let digest = has_digests.then(|| Field::new("digest", DataType::UInt64, false));
+    let columns = [text("page"), text("link"), form, times].into_iter().chain(digest);
+    Arc::new(Schema::new(columns.collect::<Vec<_>>()))
 }
 
 /// Writes a file of held links. Without a call of `finish`, nothing is written.
@@ -102,24 +116,28 @@ pub struct HeldWriter {
     links: StringBuilder,
     forms: Vec<u8>,
     times: Lists<i64>,
+    /// `None` if the file has no column of digests.
+    digests: Option<Vec<u64>>,
 }
 
 impl HeldWriter {
-    /// Creates a file for the job that writes a row.
+    /// Creates a file for the job that writes a row, with or without digests.
     ///
     /// # Errors
     /// The file or its directory cannot be created.
-    pub fn create(row: &RowDir, part: u32) -> Result<Self, Error> {
-        let file = TableWriter::with_schema(row, held_name(row.row(), part), schema())?;
+    pub fn create(row: &RowDir, part: u32, has_digests: bool) -> Result<Self, Error> {
+        let file = TableWriter::with_schema(row, held_name(row.row(), part), schema(has_digests))?;
         let (pages, links) = (StringBuilder::new(), StringBuilder::new());
-        Ok(Self { file, pages, links, forms: Vec::new(), times: Lists::new() })
+        let digests = has_digests.then(Vec::new);
+        Ok(Self { file, pages, links, forms: Vec::new(), times: Lists::new(), digests })
     }
 
-    /// Adds a link. Links must come in order.
+    /// Adds a link. Links must come in order. In a file without digests, the digest must be 0.
     ///
     /// # Errors
     /// An error of the disk.
-    pub fn push(&mut self, page: &str, link: &str, form: u8, times: &[i64]) -> Result<(), Error> {
+    pub fn push(&mut self, held: &HeldLink) -> Result<(), Error> {
+        let HeldLink { page, link, form, digest, times } = held;
         let text = self.pages.values_slice().len() + self.links.values_slice().len() + page.len() + link.len();
         let is_full = self.forms.len() == ROWS_MAX || text > TEXT_BYTES_MAX;
         if is_full && !self.forms.is_empty() {
@@ -127,7 +145,12 @@ impl HeldWriter {
         }
         self.pages.append_value(page);
         self.links.append_value(link);
-        self.forms.push(form);
+        self.forms.push(*form);
+        match &mut self.digests {
+            Some(digests) => digests.push(*digest),
+            None if *digest != 0 => return Err(self.damaged(Damage::NotAligned)),
+            None => {}
+        }
         let millis: Vec<i64> = times.iter().map(|time| time * MILLIS).collect();
         self.times.push(&millis).map_err(|flaw| self.damaged(flaw.into()))
     }
@@ -141,12 +164,11 @@ impl HeldWriter {
         let values = TimestampMillisecondArray::from(values).with_timezone("UTC");
         let times = ListArray::new(element(time()), offsets, Arc::new(values), None);
         let forms = UInt8Array::from(std::mem::take(&mut self.forms));
-        self.file.write_group(vec![
-            Arc::new(self.pages.finish()),
-            Arc::new(self.links.finish()),
-            Arc::new(forms),
-            Arc::new(times),
-        ])
+        let columns: [ArrayRef; 4] =
+            [Arc::new(self.pages.finish()), Arc::new(self.links.finish()), Arc::new(forms), Arc::new(times)];
+        let digests =
+            self.digests.as_mut().map(|digests| Arc::new(UInt64Array::from(std::mem::take(digests))) as ArrayRef);
+        self.file.write_group(columns.into_iter().chain(digests).collect())
     }
 
     /// Writes the remaining links, and returns the entry of the file.
@@ -174,7 +196,8 @@ impl HeldFile {
         let body = store.storage().body(&entry.path)?;
         let path = store.path(&entry.path);
         body.verify(&path, entry.bytes, &entry.checksum)?;
-        Ok(Self(TableFile::open(path, body, &schema())?))
+        let with_digests = TableFile::open(path.clone(), body.clone(), &schema(true));
+        Ok(Self(with_digests.or_else(|_| TableFile::open(path, body, &schema(false)))?))
     }
 
     /// The number of row groups.
@@ -194,6 +217,8 @@ impl HeldFile {
         let (pages, links) = (text(0)?, text(1)?);
         let forms = batch.column(2).as_primitive_opt::<UInt8Type>().ok_or_else(null)?;
         let times = batch.column(3).as_list_opt::<i32>().ok_or_else(null)?;
+        let digests = batch.columns().get(4).map(|column| column.as_primitive_opt::<UInt64Type>().ok_or_else(null));
+        let digests = digests.transpose()?;
         let seconds = times.values().as_primitive_opt::<TimestampMillisecondType>().ok_or_else(null)?;
         let mut found = Vec::with_capacity(batch.num_rows());
         for row in 0..batch.num_rows() {
@@ -204,11 +229,13 @@ impl HeldFile {
             if page.is_empty() || link.is_empty() {
                 return Err(damaged(row, Damage::EmptyUrl));
             }
-            let is_paired = form == OF_REVISITS || times.len().is_multiple_of(2);
-            if form > OF_REVISITS || times.is_empty() || !times.is_sorted() || !is_paired {
+            let digest = digests.map_or(0, |digests| digests.value(row));
+            let is_paired = form == OF_REVISITS || digest != 0 || times.len().is_multiple_of(2);
+            let is_both = form == OF_REVISITS && digest != 0;
+            if form > OF_REVISITS || is_both || times.is_empty() || !times.is_sorted() || !is_paired {
                 return Err(damaged(row, Damage::NotAligned));
             }
-            found.push(HeldLink { page, link, form, times });
+            found.push(HeldLink { page, link, form, digest, times });
         }
         Ok(found)
     }
@@ -220,7 +247,7 @@ impl HeldFile {
         let (mut row, mut last, mut order) = (0, Vec::new(), Vec::new());
         let mut last_link = String::new();
         for group in 0..file.groups() {
-            for HeldLink { page, link, form, .. } in file.read(group)? {
+            for HeldLink { page, link, form, digest, .. } in file.read(group)? {
                 order.clear();
                 let mut own_key = Vec::new();
                 for url in [&page, &link] {
@@ -228,6 +255,7 @@ impl HeldFile {
                     order.extend_from_slice(&own_key);
                 }
                 order.push(form);
+                order.extend_from_slice(&digest.to_be_bytes());
                 if order <= last {
                     return Err(damaged(row, Damage::Keys { previous: last_link, got: link }));
                 }
@@ -297,7 +325,7 @@ mod tests {
     fn held(page: usize, link: usize, form: u8) -> HeldLink {
         let url = |number: usize| format!("http://h.example/{number:06}");
         let times = if form == OF_REVISITS { vec![7] } else { vec![5, 9, 12, 12] };
-        HeldLink { page: url(page), link: url(link), form, times }
+        HeldLink { page: url(page), link: url(link), form, digest: 0, times }
     }
 
     #[test]
@@ -309,17 +337,16 @@ mod tests {
         let mut all: Vec<HeldLink> = (0..500).flat_map(|page| [held(page, 3, 0), held(page, 4, OF_REVISITS)]).collect();
         all.extend((0..100_000).map(|link| held(500, link, 5)));
         all.push(held(501, 1, 6));
+        all.push(HeldLink { digest: 3, times: vec![4, 5, 6], ..held(501, 1, 6) });
         let mut entries = Vec::new();
         for (part, links) in (0u32..).zip([&all[..90_000], &all[90_000..]]) {
-            let mut writer = HeldWriter::create(&row, part).unwrap();
-            for HeldLink { page, link, form, times } in links {
-                writer.push(page, link, *form, times).unwrap();
-            }
+            let mut writer = HeldWriter::create(&row, part, part == 1).unwrap();
+            links.iter().for_each(|held| writer.push(held).unwrap());
             entries.push(writer.finish().unwrap());
         }
         let place = Location::from(dir.path());
         let mut pages = HeldPages::open(&place, &entries).unwrap();
-        for page in [0, 499, 500, 501, 7, 500] {
+        for page in [0, 499, 500, 501, 7, 501] {
             let url = format!("http://h.example/{page:06}");
             let expected: Vec<_> = all.iter().filter(|held| held.page == url).cloned().collect();
             assert!(pages.of_page(&url).unwrap() == expected, "{page}");

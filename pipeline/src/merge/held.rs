@@ -4,7 +4,7 @@
 //! layers, and holds its links from then on ([`webstrata_layers::held`]). If there is no such URL, the files of
 //! held links stay: they name URLs, and no merge changes URLs.
 //!
-//! Record: key = key of the page, key of the target, form; payload = length of the page's key, times: as in
+//! Record: key = key of the page, key of the target, form, digest; payload = length of the page's key, times: as in
 //! [`crate::stages::held`].
 
 use super::MergeState;
@@ -44,7 +44,8 @@ impl Holding {
         for held in taken {
             let old = Uid(held.link.0 & !DROPPED.0);
             let form = if held.of_revisits { OF_REVISITS } else { form_of(old) };
-            self.records.push(&page_key, &key_of(&self.store.url(link_of(old))?), form, &held.times)?;
+            let link_key = key_of(&self.store.url(link_of(old))?);
+            self.records.push(&page_key, &link_key, (form, held.digest), &held.times)?;
         }
         Ok(())
     }
@@ -68,7 +69,7 @@ pub(super) fn degrees(worker: &Worker, store: &Reader, sample: &Sample) -> Resul
     for entry in share(worker, store) {
         let file = HeldFile::open(store.store().location(), entry)?;
         for group in 0..file.groups() {
-            for held in file.read(group)?.into_iter().filter(|held| held.form != OF_REVISITS) {
+            for held in file.read(group)?.into_iter().filter(|held| held.form != OF_REVISITS && held.digest == 0) {
                 let fingerprint = Fingerprint::of(&held.page).0;
                 // Several forms of a link are one link.
                 if sample.has(fingerprint) && (&held.page, &held.link) != (&last.0, &last.1) {
@@ -104,7 +105,7 @@ pub(super) fn held(
             let file = HeldFile::open(store.store().location(), entry)?;
             for group in 0..file.groups() {
                 for held in file.read(group)? {
-                    records.push(&key_of(&held.page), &key_of(&held.link), held.form, &held.times)?;
+                    records.push(&key_of(&held.page), &key_of(&held.link), (held.form, held.digest), &held.times)?;
                     job.go_on()?;
                 }
             }

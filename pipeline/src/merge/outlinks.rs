@@ -45,6 +45,9 @@ impl Replacing<'_> {
         for revisit in &mut evidence.revisits {
             revisit.links = self.links(std::mem::take(&mut revisit.links), &mut []);
         }
+        for payload in &mut evidence.payloads {
+            payload.links = self.links(std::mem::take(&mut payload.links), &mut []);
+        }
     }
 }
 
@@ -149,6 +152,7 @@ fn merge<S: Records<Record = (Page, Evidence)>>(
             }
             // A newer row says that these links do not exist.
             evidence.revisits.iter_mut().for_each(|revisit| revisit.links.retain(|&link| link < DROPPED));
+            evidence.payloads.iter_mut().for_each(|payload| payload.links.retain(|&link| link < DROPPED));
             let page = &*page;
             evidence.forms = form::encode(page);
             let page = form::plain(page);

@@ -57,7 +57,7 @@ fn left(job: &Job, store: &Reader, rules: &[Removal], files: &[&HeldEntry]) -> R
                     held.times = captures.left(store, &held, &of_page, &of_link)?;
                 }
                 if !held.times.is_empty() {
-                    records.push(&page_key, &link_key, held.form, &held.times)?;
+                    records.push(&page_key, &link_key, (held.form, held.digest), &held.times)?;
                 }
                 job.go_on()?;
             }
@@ -86,7 +86,7 @@ impl Captures {
         if of_page.iter().chain(of_link).any(|rule| rule.from.is_none() && rule.to.is_none()) {
             return Ok(Vec::new());
         }
-        if held.form == OF_REVISITS {
+        if held.form == OF_REVISITS || held.digest != 0 {
             let stay = held.times.iter().filter(|&&time| !covered(of_page, time) && !covered(of_link, time));
             return Ok(stay.copied().collect());
         }

@@ -7,7 +7,8 @@
 //! depend only on the held links.
 //!
 //! Link record: key = number of the target (8 bytes, [`links`]); payload = length of the page's key and the key, the
-//! form, times. Held record: key = key of the page, key of the target, form; payload = length of the page's key, times.
+//! form, the digest of payloads or 0, times. Held record: key = key of the page, key of the target, form, digest (8
+//! bytes); payload = length of the page's key, times.
 //! No URL key is a prefix of another URL key.
 
 pub(crate) mod links;
@@ -15,13 +16,13 @@ pub(crate) mod pages;
 
 use crate::Error;
 use crate::row::{Offsets, partition_number};
-use crate::stages::held::links::{HeldLink, place_of, read_times, write_times};
+use crate::stages::held::links::{place_of, read_times, write_times};
 use crate::stages::partition::{Boundaries, Sample, Weights, join_sample};
 use crate::stages::state::BuildState;
 use timely::worker::Worker;
-use webstrata_engine::{Collector, Context, Job, Outbox, RunReader, Sorted, Sorter, Stopped, shuffle, wire};
+use webstrata_engine::{Collector, Context, Job, Outbox, RunReader, Sorted, Sorter, Stopped, gather, shuffle, wire};
 use webstrata_layers::RowDir;
-use webstrata_layers::held::{HeldEntry, HeldWriter, OF_REVISITS};
+use webstrata_layers::held::{HeldEntry, HeldLink, HeldWriter, OF_REVISITS};
 use webstrata_layers::record::form::{form_of, link_of};
 use webstrata_layers::record::key::url_of_key;
 use xxhash_rust::xxh3::xxh3_128;
@@ -30,15 +31,16 @@ use xxhash_rust::xxh3::xxh3_128;
 const PAGES: u64 = 1 << 17;
 
 /// Adds the link records of a page.
-pub(crate) fn push_links(links: &mut Sorter, page_key: &[u8], held: &[HeldLink]) -> Result<(), Error> {
+pub(crate) fn push_links(records: &mut Sorter, page_key: &[u8], held: &[links::HeldLink]) -> Result<(), Error> {
     let mut payload = Vec::new();
-    for HeldLink { link, of_revisits, times } in held {
+    for links::HeldLink { link, of_revisits, digest, times } in held {
         payload.clear();
         wire::put(&mut payload, page_key.len() as u64);
         payload.extend_from_slice(page_key);
         payload.push(if *of_revisits { OF_REVISITS } else { form_of(*link) });
+        wire::put(&mut payload, *digest);
         write_times(&mut payload, times);
-        links.push(&link_of(*link).0.to_be_bytes(), &payload)?;
+        records.push(&link_of(*link).0.to_be_bytes(), &payload)?;
     }
     Ok(())
 }
@@ -49,22 +51,26 @@ pub(crate) struct HeldRecords {
     sample: Sample,
     key: Vec<u8>,
     payload: Vec<u8>,
+    /// Whether a record has a digest.
+    has_digests: bool,
 }
 
 impl HeldRecords {
     pub(crate) fn new(job: &Job, percent: usize) -> Self {
         let records = Sorter::new(job.scratch(), "held", job.budget_beside_record(percent));
-        Self { records, sample: Sample::default(), key: Vec::new(), payload: Vec::new() }
+        Self { records, sample: Sample::default(), key: Vec::new(), payload: Vec::new(), has_digests: false }
     }
 
     /// Adds a link of a page; `times` as in link records.
-    fn push_coded(&mut self, page: &[u8], link: &[u8], form: u8, times: &[u8]) -> Result<(), Error> {
-        let Self { records, sample, key, payload } = self;
+    fn push_coded(&mut self, page: &[u8], link: &[u8], (form, digest): (u8, u64), times: &[u8]) -> Result<(), Error> {
+        let Self { records, sample, key, payload, has_digests } = self;
+        *has_digests |= digest != 0;
         sample.offer(xxh3_128(page), page);
         key.clear();
         key.extend_from_slice(page);
         key.extend_from_slice(link);
         key.push(form);
+        key.extend_from_slice(&digest.to_be_bytes());
         payload.clear();
         wire::put(payload, page.len() as u64);
         payload.extend_from_slice(times);
@@ -75,6 +81,7 @@ impl HeldRecords {
     pub(crate) fn push_record(&mut self, key: &[u8], payload: &[u8]) -> Result<(), Error> {
         let (page, _) = split(key, &mut &*payload);
         self.sample.offer(xxh3_128(page), page);
+        self.has_digests |= !key.ends_with(&[0; 8]);
         Ok(self.records.push(key, payload)?)
     }
 
@@ -83,11 +90,11 @@ impl HeldRecords {
         self.records
     }
 
-    /// Adds a link, given by the keys of its page and of its target.
-    pub(crate) fn push(&mut self, page: &[u8], link: &[u8], form: u8, times: &[i64]) -> Result<(), Error> {
+    /// Adds a link, given by the keys of its page and of its target, with its form and the digest of its payloads or 0.
+    pub(crate) fn push(&mut self, page: &[u8], link: &[u8], of: (u8, u64), times: &[i64]) -> Result<(), Error> {
         let mut coded = Vec::new();
         write_times(&mut coded, times);
-        self.push_coded(page, link, form, &coded)
+        self.push_coded(page, link, of, &coded)
     }
 }
 
@@ -121,7 +128,8 @@ pub(crate) fn held(worker: &mut Worker, context: &Context, state: &mut BuildStat
             let length = wire::take_usize(&mut payload);
             let (page, mut rest) = payload.split_at(length.min(payload.len()));
             let [form] = wire::take_array(&mut rest);
-            records.push_coded(page, &target, form, rest)?;
+            let digest = wire::take(&mut rest);
+            records.push_coded(page, &target, (form, digest), rest)?;
             job.go_on()?;
         }
         Ok(())
@@ -137,7 +145,8 @@ pub(crate) fn write(
     row: &RowDir,
     records: HeldRecords,
 ) -> Result<Vec<HeldEntry>, Stopped> {
-    let HeldRecords { records, sample, .. } = records;
+    let HeldRecords { records, sample, has_digests, .. } = records;
+    let has_digests = gather(worker, job, None, &has_digests)?.contains(&true);
     let mut records = job.check(records.finish())?;
     let sample = join_sample(worker, job, &job.check(sample.into_runs(job.scratch()))?)?;
     let boundaries = sample.boundaries(Some(PAGES), &Weights::new());
@@ -151,16 +160,21 @@ pub(crate) fn write(
     };
     shuffle(worker, job, "held", send, ranged.consumer())?;
     let ranged = job.check(ranged.into_inner().and_then(Sorter::finish))?;
-    job.check(write_files(job, row, &boundaries, ranged))
+    job.check(write_files(job, (row, has_digests), &boundaries, ranged))
 }
 
-/// Returns the key of the page, and the key of the target with the form.
+/// Returns the key of the page, and the key of the target with the form and the digest.
 fn split<'a>(key: &'a [u8], payload: &mut &[u8]) -> (&'a [u8], &'a [u8]) {
     let length = wire::take_usize(payload);
     key.split_at(length.min(key.len()))
 }
 
-fn write_files(job: &Job, row: &RowDir, boundaries: &Boundaries, mut records: Sorted) -> Result<Vec<HeldEntry>, Error> {
+fn write_files(
+    job: &Job,
+    (row, has_digests): (&RowDir, bool),
+    boundaries: &Boundaries,
+    mut records: Sorted,
+) -> Result<Vec<HeldEntry>, Error> {
     let mut entries = Vec::new();
     let mut current: Option<(usize, HeldWriter)> = None;
     let text = |key: &[u8]| url_of_key(key).ok_or(Error::Internal("a URL key that is no URL"));
@@ -171,12 +185,13 @@ fn write_files(job: &Job, row: &RowDir, boundaries: &Boundaries, mut records: So
             Some((of, writer)) if of == part => writer,
             before => {
                 entries.extend(before.map(|(_, writer)| writer.finish()).transpose()?);
-                HeldWriter::create(row, partition_number(part)?)?
+                HeldWriter::create(row, partition_number(part)?, has_digests)?
             }
         };
-        let (link, form) = rest.split_at(rest.len().saturating_sub(1));
-        let form = form.first().copied().unwrap_or(0);
-        writer.push(&text(page)?, &text(link)?, form, &read_times(&mut payload))?;
+        let (link, mut of) = rest.split_at(rest.len().saturating_sub(9));
+        let ([form], digest) = (wire::take_array(&mut of), u64::from_be_bytes(wire::take_array(&mut of)));
+        let (page, link) = (text(page)?, text(link)?);
+        writer.push(&HeldLink { page, link, form, digest, times: read_times(&mut payload) })?;
         current = Some((part, writer));
         job.go_on()?;
     }

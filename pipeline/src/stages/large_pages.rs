@@ -14,16 +14,17 @@ use crate::row::{Offsets, url_of};
 use webstrata_datasets::{Finding, Tally};
 use webstrata_layers::{Evidence, Page, Reader, RowDir};
 
-/// The maximum number of values that the links of a page take: links, changes, and for each revisit [`REVISIT_VALUES`]
-/// and the links of its record.
+/// The maximum number of values that the links of a page take: links, changes, and for each revisit and each payload
+/// [`REVISIT_VALUES`] and the links of its record.
 pub(crate) const VALUES_MAX: usize = 1 << 21;
-/// The number of values that a revisit takes more than a capture, in addition to the links of its record.
+/// The number of values that a revisit or a payload takes more than a capture, in addition to its own links.
 pub(crate) const REVISIT_VALUES: usize = 8;
 
 /// Returns the number of values that the links of a page take.
 pub(crate) fn values(page: &Page, evidence: &Evidence) -> usize {
     let revisits = evidence.revisits.iter().map(|revisit| REVISIT_VALUES + revisit.links.len());
-    page.links.len() + page.changes.len() + revisits.sum::<usize>()
+    let payloads = evidence.payloads.iter().map(|payload| REVISIT_VALUES + payload.links.len());
+    page.links.len() + page.changes.len() + revisits.chain(payloads).sum::<usize>()
 }
 
 /// Whether the links of a page were left out.

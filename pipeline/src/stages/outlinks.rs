@@ -180,8 +180,11 @@ impl Writing {
         let stored = stored.as_ref().map(|(page, evidence)| (page, evidence));
         let added = revisits::add_and_release(stored, (&self.page, &self.evidence), &released);
         self.stored += added.stored;
+        let keeps_digests = self.origin != Origin::Inputs(Digests::None);
         if let Some((mut page, mut evidence)) = added.whole.filter(|(page, said)| !large_pages::is_left_out(page, said))
         {
+            // A payload is found by its digest.
+            evidence.payloads.retain(|_| keeps_digests);
             let held = pages::take_out(&mut page, &mut evidence, is_held);
             push_links(&mut self.held_links, &self.key, &held)?;
         }

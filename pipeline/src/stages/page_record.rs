@@ -8,13 +8,15 @@
 //! Changes: their number, then for each the number of links since the change before, and the capture. All numbers are
 //! LEB128.
 //! Evidence: the number of digests, then the digests, 8 bytes each; the number of revisits, then for each its capture,
-//! a byte of bits (not modified, refers to a time, without a status, elsewhere), the time, and the links of its record.
+//! a byte of bits (not modified, refers to a time, without a status, elsewhere), the time, and the links of its record;
+//! the number of payloads, then for each its capture, the digest, and the links.
 
 use crate::stages::records::{form_of, without_form};
 use webstrata_engine::wire;
-use webstrata_layers::{Change, Evidence, Page, Revisit, Status, StatusChange, Uid};
+use webstrata_layers::{Change, Evidence, Page, Payload, Revisit, Status, StatusChange, Uid};
 
-/// The place of a link among the links of all revisits of a page. Records have places until UIDs are assigned.
+/// The place of a link among the links of all revisits of a page, or, for a payload, among the links of the page.
+/// Records have places until UIDs are assigned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RevisitLink(pub(crate) u64);
 
@@ -147,11 +149,18 @@ pub(crate) fn write_evidence<L: Copy + Into<u64>>(out: &mut Vec<u8>, evidence: &
         referred.iter().for_each(|&time| wire::put_signed(out, time));
         write_rising(out, links.iter().map(|&link| link.into()));
     }
+    wire::put(out, evidence.payloads.len() as u64);
+    for Payload { capture, digest, links } in &evidence.payloads {
+        wire::put(out, (*capture).into());
+        out.extend_from_slice(&digest.to_be_bytes());
+        write_rising(out, links.iter().map(|&link| link.into()));
+    }
 }
 
 fn read_evidence<L>(bytes: &mut &[u8], evidence: &mut Evidence<L>, link_of: fn(u64) -> L) {
     evidence.digests.clear();
     evidence.revisits.clear();
+    evidence.payloads.clear();
     for _ in 0..wire::take(bytes) {
         evidence.digests.push(u64::from_be_bytes(wire::take_array(bytes)));
     }
@@ -164,10 +173,17 @@ fn read_evidence<L>(bytes: &mut &[u8], evidence: &mut Evidence<L>, link_of: fn(u
         let (not_modified, without_status, elsewhere) = (bits & 1 != 0, bits & 4 != 0, bits & 8 != 0);
         evidence.revisits.push(Revisit { capture, not_modified, without_status, elsewhere, referred, links });
     }
+    for _ in 0..wire::take(bytes) {
+        let (capture, digest) = (wire::take_u32(bytes), u64::from_be_bytes(wire::take_array(bytes)));
+        let mut links = Vec::new();
+        read_rising(bytes, |link| links.push(link_of(link)));
+        evidence.payloads.push(Payload { capture, digest, links });
+    }
 }
 
 /// Reads a spooled page, except for UID and links. Returns the links without URLs, the number of links of revisits
-/// (links in `evidence` are indexes into these), and the data about held links.
+/// (links of revisits in `evidence` are indexes into these, links of payloads into the links), and the data about held
+/// links.
 pub(crate) fn read_spooled<'a>(
     mut bytes: &'a [u8],
     page: &mut Page,
@@ -229,6 +245,9 @@ mod tests {
         };
         let evidence = Evidence {
             digests: vec![1, 0, u64::MAX, 3],
+            payloads: [(1, vec![Uid(u64::MAX)]), (2, vec![])]
+                .map(|(digest, links)| Payload { capture: 3, digest, links })
+                .to_vec(),
             revisits: vec![revisit(0, Some(-9)), revisit(2, None)],
             forms: vec![],
         };

@@ -11,14 +11,14 @@
 use crate::Error;
 use crate::row::{Offsets, url_of};
 use crate::stages::held::links as held_links;
-use crate::stages::page_record::{self, RevisitLink};
+use crate::stages::page_record::{self, RevisitLink, SpooledLinks};
 use crate::stages::records::Request;
 use crate::stages::state::BuildState;
 use std::sync::Arc;
 use timely::worker::Worker;
 use webstrata_engine::{Collector, Context, Outbox, RunReader, Sorted, Sorter, Stopped, shuffle, wire};
 use webstrata_layers::record::form::formed;
-use webstrata_layers::{Change, Evidence, Page, Reader, Revisit, RowDir, Uid};
+use webstrata_layers::{Change, Evidence, Page, Payload, Reader, Revisit, RowDir, Uid};
 
 /// The parts of the budget, in percent. Answers may still be in memory while page records are sorted.
 const ANSWERS_PERCENT: usize = 45;
@@ -138,7 +138,10 @@ impl Assembly {
         let slot = |(number, (url, form)): (usize, (usize, u8))| Some((formed(self.uids[url]?, form), number));
         self.slots.extend(links.each().enumerate().filter_map(slot));
         self.reorder(links.count);
-        let evidence = self.with_uids(urls);
+        let mut evidence = self.with_uids(urls);
+        if !self.evidence.payloads.is_empty() {
+            evidence.payloads = self.payloads(&links);
+        }
         self.record.clear();
         page_record::write(&mut self.record, &self.page, &evidence);
         held_links::write_with_uids(&mut self.record, &self.held, &self.uids[urls + revisit_links..]);
@@ -147,9 +150,10 @@ impl Assembly {
         Ok(true)
     }
 
-    /// Returns the evidence of the page in UIDs, without links that have no UID.
+    /// Returns the evidence of the page in UIDs, without links that have no UID and without payloads.
     fn with_uids(&mut self, urls: usize) -> Evidence {
-        let Evidence { digests, revisits, forms } = std::mem::take(&mut self.evidence);
+        let (digests, revisits) = (&mut self.evidence.digests, &mut self.evidence.revisits);
+        let (digests, revisits) = (std::mem::take(digests), std::mem::take(revisits));
         let of_revisits = self.uids.get(urls..).unwrap_or_default();
         let uid = |&RevisitLink(at): &RevisitLink| usize::try_from(at).ok().and_then(|at| *of_revisits.get(at)?);
         let with_uids = |revisit: Revisit<RevisitLink>| {
@@ -158,7 +162,19 @@ impl Assembly {
             links.sort_unstable();
             Revisit { capture, not_modified, without_status, elsewhere, referred, links }
         };
-        Evidence { digests, revisits: revisits.into_iter().map(with_uids).collect(), forms }
+        Evidence { digests, revisits: revisits.into_iter().map(with_uids).collect(), ..Evidence::default() }
+    }
+
+    /// Returns the payloads of the page in UIDs with forms, without links that have no UID.
+    fn payloads(&self, links: &SpooledLinks) -> Vec<Payload> {
+        let uids: Vec<Option<Uid>> = links.each().map(|(url, form)| Some(formed(self.uids[url]?, form))).collect();
+        let uid = |&RevisitLink(at): &RevisitLink| usize::try_from(at).ok().and_then(|at| *uids.get(at)?);
+        let with_uids = |Payload { capture, digest, links }: &Payload<RevisitLink>| {
+            let mut links: Vec<Uid> = links.iter().filter_map(uid).collect();
+            links.sort_unstable();
+            Payload { capture: *capture, digest: *digest, links }
+        };
+        self.evidence.payloads.iter().map(with_uids).collect()
     }
 
     /// Sorts links and changes by UID with form instead of slot; drops links that have no UID.

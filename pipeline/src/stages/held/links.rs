@@ -3,9 +3,9 @@
 //!
 //! A spooled page has this data at its end; in stores without `--min-sources`, the data is empty. Encoding: length of
 //! the key and the key, the number of URLs, the number of links, then for each link its URL, its form or
-//! [`OF_REVISITS`] in a byte, the number of times, and the times: the first as [`wire::put_signed`], then gaps. All
-//! numbers are LEB128. A URL is a fingerprint (16 bytes) while captures are accumulated, then an index into the held
-//! URLs of the page, then a UID plus 1, or 0 without a UID.
+//! [`OF_REVISITS`] in a byte, the digest of its payloads or 0, the number of times, and the times: the first as
+//! [`wire::put_signed`], then gaps. All numbers are LEB128. A URL is a fingerprint (16 bytes) while captures are
+//! accumulated, then an index into the held URLs of the page, then a UID plus 1, or 0 without a UID.
 //!
 //! Held links have numbers instead of UIDs: [`HELD`], the worker that has the text of the URL, and the place of the
 //! text there.
@@ -43,6 +43,8 @@ pub(crate) struct HeldLink {
     pub(crate) link: Uid,
     /// Whether the link is in records of revisits.
     pub(crate) of_revisits: bool,
+    /// The digest of the payloads that have the link; 0 if captures or revisits have it.
+    pub(crate) digest: u64,
     /// The times at which the link is there, as in [`webstrata_layers::held`].
     pub(crate) times: Vec<i64>,
 }
@@ -75,9 +77,10 @@ pub(crate) fn read_times(bytes: &mut &[u8]) -> Vec<i64> {
 }
 
 /// Appends a held link in the form of a capture record.
-pub(crate) fn write_record(out: &mut Vec<u8>, fingerprint: u128, form: u8, times: &[i64]) {
+pub(crate) fn write_record(out: &mut Vec<u8>, fingerprint: u128, (form, digest): (u8, u64), times: &[i64]) {
     out.extend_from_slice(&fingerprint.to_be_bytes());
     out.push(form);
+    wire::put(out, digest);
     write_times(out, times);
 }
 
@@ -144,7 +147,9 @@ fn write_head(out: &mut Vec<u8>, key: &[u8], urls: usize) {
     wire::put(out, urls as u64);
 }
 
+/// Copies the digest and the times of a link.
 fn copy_times(from: &mut &[u8], out: &mut Vec<u8>) {
+    wire::put(out, wire::take(from));
     let count = wire::take(from);
     wire::put(out, count);
     for _ in 0..count {
@@ -198,9 +203,10 @@ pub(crate) fn read(mut bytes: &[u8], key: &mut Vec<u8>, links: &mut Vec<HeldLink
     for _ in 0..wire::take(&mut bytes) {
         let uid = wire::take(&mut bytes).checked_sub(1).map(Uid);
         let [form] = wire::take_array(&mut bytes);
+        let digest = wire::take(&mut bytes);
         let times = read_times(&mut bytes);
         let of_revisits = form == OF_REVISITS;
         let link = uid.map(|uid| formed(uid, if of_revisits { 0 } else { form }));
-        links.extend(link.map(|link| HeldLink { link, of_revisits, times }));
+        links.extend(link.map(|link| HeldLink { link, of_revisits, digest, times }));
     }
 }

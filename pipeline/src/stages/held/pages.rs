@@ -7,7 +7,7 @@ use crate::stages::held::links::HeldLink;
 use std::collections::BTreeMap;
 use webstrata_layers::record::form::each_link;
 use webstrata_layers::record::presence::intervals;
-use webstrata_layers::{Change, Evidence, Page, Uid};
+use webstrata_layers::{Change, Evidence, Page, Payload, Uid};
 
 /// Returns the captures of a page with known links.
 fn known(page: &Page) -> Vec<u32> {
@@ -46,7 +46,7 @@ fn changes_of(times: &[i64], page: &Page, known: &[u32]) -> Vec<Change> {
 /// Returns the page with the held links added.
 pub(crate) fn put_in((page, mut evidence): (Page, Evidence), links: &[HeldLink]) -> (Page, Evidence) {
     let known = known(&page);
-    let of_captures = links.iter().filter(|held| !held.of_revisits);
+    let of_captures = links.iter().filter(|held| !held.of_revisits && held.digest == 0);
     let added: Vec<(Uid, Vec<Change>)> =
         of_captures.map(|held| (held.link, changes_of(&held.times, &page, &known))).collect();
     let mut all = each_link(&page);
@@ -65,6 +65,17 @@ pub(crate) fn put_in((page, mut evidence): (Page, Evidence), links: &[HeldLink])
             let Ok(at) = revisits.binary_search_by_key(&capture, |revisit| revisit.capture as usize) else { continue };
             if let Err(place) = revisits[at].links.binary_search(&held.link) {
                 revisits[at].links.insert(place, held.link);
+            }
+        }
+    }
+    for held in links.iter().filter(|held| held.digest != 0) {
+        for time in &held.times {
+            let Ok(capture) = page.timestamps.binary_search(time) else { continue };
+            let payloads = &mut evidence.payloads;
+            let key = |payload: &Payload| (payload.capture as usize, payload.digest);
+            let Ok(at) = payloads.binary_search_by_key(&(capture, held.digest), key) else { continue };
+            if let Err(place) = payloads[at].links.binary_search(&held.link) {
+                payloads[at].links.insert(place, held.link);
             }
         }
     }
@@ -91,7 +102,7 @@ pub(crate) fn take_out(page: &mut Page, evidence: &mut Evidence, is_out: impl Fn
             }
         }
         if !times.is_empty() {
-            taken.push(HeldLink { link, of_revisits: false, times });
+            taken.push(HeldLink { link, of_revisits: false, digest: 0, times });
         }
     }
     (page.links, page.changes) = (links, changes);
@@ -103,7 +114,17 @@ pub(crate) fn take_out(page: &mut Page, evidence: &mut Evidence, is_out: impl Fn
         });
         revisit.links.retain(|&link| !is_out(link));
     }
-    taken.extend(of_revisits.into_iter().map(|(link, times)| HeldLink { link, of_revisits: true, times }));
+    taken.extend(of_revisits.into_iter().map(|(link, times)| HeldLink { link, of_revisits: true, digest: 0, times }));
+    let mut of_payloads = BTreeMap::<(Uid, u64), Vec<i64>>::new();
+    for Payload { capture, digest, links } in &mut evidence.payloads {
+        let time = page.timestamps[*capture as usize];
+        links.iter().filter(|&&link| is_out(link)).for_each(|&link| {
+            of_payloads.entry((link, *digest)).or_default().push(time);
+        });
+        links.retain(|&link| !is_out(link));
+    }
+    let held = |((link, digest), times)| HeldLink { link, of_revisits: false, digest, times };
+    taken.extend(of_payloads.into_iter().map(held));
     taken
 }
 

@@ -41,7 +41,7 @@ impl RecordMaker {
     }
 
     fn bring_back(&mut self, held: &HeldLink, outbox: &mut Outbox) -> Result<(), Error> {
-        let HeldLink { page, link, form, times } = held;
+        let HeldLink { page, link, form, digest, times } = held;
         let [page_fingerprint, link_fingerprint] = [page, link].map(|url| without_form(Fingerprint::of(url).0));
         let mut key = Vec::new();
         webstrata_layers::record::key::key(page, &mut key);
@@ -52,7 +52,7 @@ impl RecordMaker {
         webstrata_layers::record::key::key(link, &mut key);
         self.urls.push(&key, &link_fingerprint.to_be_bytes())?;
         let mut record = vec![kind::HELD];
-        write_record(&mut record, link_fingerprint, *form, times);
+        write_record(&mut record, link_fingerprint, (*form, *digest), times);
         outbox.send(owner(page_fingerprint, outbox.workers()), &key_of(page_fingerprint), &record);
         Ok(())
     }

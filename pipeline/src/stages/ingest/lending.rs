@@ -43,7 +43,7 @@ use webstrata_engine::{
 use webstrata_layers::held::{HeldLink, HeldPages};
 use webstrata_layers::record::form::{form_of, link_of};
 use webstrata_layers::record::presence;
-use webstrata_layers::{Error as LayersError, Evidence, Flaw, Links, Page, Reader, Status, Uid};
+use webstrata_layers::{Error as LayersError, Evidence, Flaw, Links, Page, Payload, Reader, Status, Uid};
 use webstrata_url::canonical;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -371,15 +371,17 @@ impl Source {
         let url = base.url(uid)?;
         let held = self.held_of(&url)?;
         let mut offered = HashSet::new();
-        for (at, _) in (0u32..).zip(&page.timestamps) {
-            let digest = evidence.digest(at as usize);
-            if self.digests.get(&digest) != Some(&true) || !lends(&page, &evidence, at) {
+        let captures = (0u32..).zip(&page.timestamps).filter(|&(at, _)| lends(&page, &evidence, at));
+        for (at, digest, payload) in captures.flat_map(|(at, _)| payloads(&evidence, at)) {
+            if self.digests.get(&digest) != Some(&true) {
                 continue;
             }
-            let present = presence::in_any(&page.changes, page.links.len(), at, at);
-            let links: Vec<Uid> = present.into_iter().map(|at| page.links[at as usize]).collect();
+            let links = payload.map_or_else(|| links_at(&page, at), |payload| payload.links.clone());
             let time = page.timestamps[at as usize];
-            let held: Vec<&HeldLink> = held.iter().filter(|held| held.is_at(time)).collect();
+            let held: Vec<&HeldLink> = held
+                .iter()
+                .filter(|held| if payload.is_some() { held.is_of(digest, time) } else { held.is_at(time) })
+                .collect();
             let is_other = |form: u8| form == Form::OTHER.code();
             if links.iter().any(|&link| is_other(form_of(link)))
                 || held.iter().any(|held| is_other(held.form))
@@ -403,6 +405,20 @@ impl Source {
         }
         Ok(true)
     }
+}
+
+/// Returns the digests of a capture, each with its payload if its links are not all links of the capture.
+fn payloads(evidence: &Evidence, capture: u32) -> Vec<(u32, u64, Option<&Payload>)> {
+    match evidence.payloads_of(capture) {
+        [] => vec![(capture, evidence.digest(capture as usize), None)],
+        payloads => payloads.iter().map(|payload| (capture, payload.digest, Some(payload))).collect(),
+    }
+}
+
+/// Returns the links of a capture of a page.
+fn links_at(page: &Page, capture: u32) -> Vec<Uid> {
+    let present = presence::in_any(&page.changes, page.links.len(), capture, capture);
+    present.into_iter().map(|at| page.links[at as usize]).collect()
 }
 
 /// Whether a capture of the store lends its links; the forms of the links are not checked here.

@@ -7,7 +7,8 @@
 //! are unknown. A revisit without a status in its record also takes the status of the capture, which may be a failure.
 //! Any other revisit has the status 200 and refers to a capture with that status. A revisit of a cut capture is cut. A
 //! revisit of another URL has the links that were lent to it ([`crate::stages::ingest`]), now and before. Once it has
-//! links, other revisits may refer to it.
+//! links, other revisits may refer to it. If a capture of a second has several payloads, a revisit that finds it by
+//! digest has the links of the payload, and any other revisit has the links of the capture.
 //!
 //! A page of a store is always as if all its captures had arrived at once. If a new capture gives links or other links
 //! to a revisit of the store, the revisit is written again. A capture that the store already has is not written again.
@@ -18,7 +19,7 @@ use crate::stages::large_pages::{self, VALUES_MAX};
 use std::collections::HashMap;
 use webstrata_layers::record::join::{self, Contribution, Weave};
 use webstrata_layers::record::{form, precedence, presence};
-use webstrata_layers::{Evidence, Page, Revisit, Status, Uid, push_status};
+use webstrata_layers::{Evidence, Page, Payload, Revisit, Status, Uid, push_status};
 
 /// The captures that a page adds to a store.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -37,6 +38,9 @@ struct Moment {
     digest: u64,
     /// The status; for a revisit, the status of the capture that it refers to.
     status: Status,
+    /// The payloads, if the digest does not have the links of the capture ([`Payload`]); never of a revisit. Their
+    /// captures are not numbered yet.
+    payloads: Vec<Payload>,
     /// `None` if a capture of that second is not a revisit.
     revisit: Option<Revisit>,
     /// Whether the links were left out: then the capture is not a revisit, and its links stay unknown.
@@ -51,6 +55,21 @@ impl Moment {
     /// Whether a revisit may refer to this capture: the capture is not a revisit, or has links that were lent to it.
     fn is_original(&self) -> bool {
         self.revisit.as_ref().is_none_or(|revisit| revisit.elsewhere && self.links.is_some())
+    }
+
+    /// The digests, without 0.
+    fn digests(&self) -> Vec<u64> {
+        match &self.payloads[..] {
+            [] => [self.digest].into_iter().filter(|&digest| digest != 0).collect(),
+            payloads => payloads.iter().map(|payload| payload.digest).collect(),
+        }
+    }
+
+    /// The links of the records with a digest of this capture.
+    fn links_of(&self, digest: u64) -> Option<Links> {
+        let payload = self.payloads.iter().find(|payload| payload.digest == digest);
+        let of_payload = |payload: &Payload| Links { owners: Vec::new(), revisit_links: payload.links.clone() };
+        payload.map(of_payload).or_else(|| self.links.clone())
     }
 }
 
@@ -126,36 +145,75 @@ fn moments(versions: [(&Page, &Evidence); 2]) -> Vec<Moment> {
             !versions[version].0.is_known(at) && versions[version].1.revisit(at).is_none()
         };
         let is_left_out = revisit.is_some() && captures.iter().any(has_no_links);
-        moments.push(Moment { time, digest, status, revisit, is_left_out, stored: of(STORED), new: of(NEW), links });
+        let payloads = if revisit.is_none() { payloads_of(&versions, captures, status) } else { Vec::new() };
+        let (stored, new) = (of(STORED), of(NEW));
+        moments.push(Moment { time, digest, status, payloads, revisit, is_left_out, stored, new, links });
     });
     moments
+}
+
+/// Returns the payloads of a capture that is no revisit and has this status.
+fn payloads_of(versions: &[(&Page, &Evidence); 2], captures: &[(usize, u32)], status: Status) -> Vec<Payload> {
+    let said = |&(version, at): &(usize, u32)| {
+        versions[version].1.payloads_of(at).iter().map(|payload| Payload { capture: 0, ..payload.clone() })
+    };
+    if let [only] = captures {
+        return said(only).collect();
+    }
+    let (mut payloads, mut all) = (Vec::new(), Vec::<Uid>::new());
+    for capture in captures {
+        let (&(version, at), before) = (capture, payloads.len());
+        let (page, evidence) = versions[version];
+        if let Some(revisit) = evidence.revisit(at) {
+            all.extend(&revisit.links);
+            continue;
+        }
+        let links = if page.is_blank(at) { Vec::new() } else { links_at(page, at) };
+        all.extend(&links);
+        if page.status(at) == status {
+            let digest = evidence.digest(at as usize);
+            payloads.extend(said(capture));
+            if payloads.len() == before && digest != 0 {
+                payloads.push(Payload { capture: 0, digest, links });
+            }
+        }
+    }
+    all.sort_unstable();
+    all.dedup();
+    Payload::unite(&mut payloads);
+    // A failure has no links, whatever revisits name beside it.
+    let links = if status.is_failure() { 0 } else { all.len() };
+    if Payload::say_more(&payloads, links) { payloads } else { Vec::new() }
 }
 
 /// Gives revisits the links of the captures that they refer to.
 fn resolve(moments: &mut [Moment]) {
     let mut digests: HashMap<u64, Vec<usize>> = HashMap::new();
-    for (number, moment) in moments.iter().enumerate().filter(|(_, moment)| moment.is_original() && moment.digest != 0)
-    {
-        digests.entry(moment.digest).or_default().push(number);
+    for (number, moment) in moments.iter().enumerate().filter(|(_, moment)| moment.is_original()) {
+        for digest in moment.digests() {
+            digests.entry(digest).or_default().push(number);
+        }
     }
     let mut latest_known: Option<usize> = None;
     for number in 0..moments.len() {
         let revisit = moments[number].revisit.as_ref().filter(|revisit| !revisit.elsewhere);
         if let Some(revisit) = revisit.filter(|_| !moments[number].is_left_out) {
+            let digest = moments[number].digest;
+            let with_links = |number: usize| Some((number, moments[number].links.clone()));
             let referred = if revisit.not_modified {
-                latest_known
+                latest_known.and_then(with_links)
             } else {
                 let fits = |&index: &usize| revisit.without_status || has_page(moments[index].status);
-                let same = digests.get(&moments[number].digest).map_or(&[][..], |same| same);
+                let same = digests.get(&digest).map_or(&[][..], |same| same);
                 let (before, after) = same.split_at(same.partition_point(|&index| index < number));
                 let by_digest = before.iter().copied().rfind(fits).or_else(|| after.iter().copied().find(fits));
-                by_digest.or_else(|| {
+                by_digest.map(|found| (found, moments[found].links_of(digest))).or_else(|| {
                     let found = moments.binary_search_by_key(&revisit.referred?, |moment| moment.time).ok()?;
-                    (moments[found].is_original() && fits(&found)).then_some(found)
+                    (moments[found].is_original() && fits(&found)).then(|| with_links(found))?
                 })
             };
-            let status = referred.map_or(Status::OK, |referred| moments[referred].status);
-            let mut links = referred.and_then(|referred| moments[referred].links.clone());
+            let status = referred.as_ref().map_or(Status::OK, |(referred, _)| moments[*referred].status);
+            let mut links = referred.and_then(|(_, links)| links);
             if let Some(links) = links.as_mut().filter(|_| !revisit.links.is_empty()) {
                 links.revisit_links.extend(&revisit.links);
                 links.revisit_links.sort_unstable();
@@ -248,7 +306,7 @@ fn add_released(stored: Option<(&Page, &Evidence)>, new: (&Page, &Evidence), rel
             let is_left_out = before.is_left_out == moment.is_left_out;
             let is_same =
                 before.digest == moment.digest && before.status == moment.status && before.links == moment.links;
-            is_same && revisits[0] == revisits[1] && is_left_out
+            is_same && revisits[0] == revisits[1] && is_left_out && before.payloads == moment.payloads
         })
     };
     let with_released = if released.is_empty() { Vec::new() } else { with_released(versions[STORED].0, released) };
@@ -284,6 +342,7 @@ fn write(uid: Uid, pages: [&Page; 2], kept: &[&Moment]) -> (Page, Evidence) {
     for (index, moment) in (0u32..).zip(kept) {
         page.timestamps.push(moment.time);
         evidence.digests.push(moment.digest);
+        evidence.payloads.extend(moment.payloads.iter().map(|payload| Payload { capture: index, ..payload.clone() }));
         let revisit = moment.revisit.iter().filter(|_| !moment.is_left_out);
         evidence.revisits.extend(revisit.map(|revisit| Revisit { capture: index, ..revisit.clone() }));
         push_status(&mut page.statuses, index, moment.status);
@@ -361,6 +420,14 @@ mod tests {
             };
             if real.count() > 0 {
                 evidence.digests.push(digests.first().copied().unwrap_or(0));
+                digests.dedup();
+                let of = |digest| own.iter().filter(move |it| it.revisit.is_none() && it.digest == digest);
+                let of = |digest| of(digest).flat_map(|it| &it.links).copied().collect::<BTreeSet<Uid>>();
+                let payload = |&digest| Payload { capture: index, digest, links: of(digest).into_iter().collect() };
+                let payloads: Vec<Payload> = digests.iter().map(payload).collect();
+                if payloads.len() > 1 || payloads.iter().any(|payload| payload.links.len() < links.len()) {
+                    evidence.payloads.extend(payloads);
+                }
                 sets.push(Some(links));
             } else if let Some((not_modified, digest, referred)) = own.iter().min_by_key(key).and_then(fields) {
                 evidence.digests.push(digest);
@@ -456,6 +523,23 @@ mod tests {
         assert_eq!(at(&captures, 60), None, "no digest is no digest that another capture has");
         let early = [revisit(10, 1, false, None), real(20, 1, &[4]), real(30, 1, &[5])];
         assert_eq!(at(&early, 10), Some(vec![4]), "the first after it where there is none before");
+    }
+
+    #[test]
+    fn a_revisit_takes_the_links_of_its_payload() {
+        let captures = [
+            real(10, 1, &[4]),
+            real(10, 2, &[5]),
+            real(10, 0, &[6]),
+            revisit(20, 1, false, None),
+            revisit(30, 2, false, Some(20)),
+            revisit(40, 3, false, Some(10)),
+            revisit(50, 0, true, None),
+        ];
+        assert_eq!(at(&captures, 10), Some(vec![4, 5, 6]));
+        assert_eq!((at(&captures, 20), at(&captures, 30)), (Some(vec![4]), Some(vec![5])), "each digest counts");
+        assert_eq!(at(&captures, 40), Some(vec![4, 5, 6]), "by time, the links of all records");
+        assert_eq!(at(&captures, 50), Some(vec![4, 5, 6]), "a 304 has the links of the latest capture");
     }
 
     #[test]

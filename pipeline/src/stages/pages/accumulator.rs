@@ -6,7 +6,9 @@
 //! a date, only the newest is used, and only if its second has no other capture; the unused records are counted. Links
 //! of revisits are unknown here, because revisits may refer to captures of the store. The data to find these captures
 //! goes with the page ([`crate::stages::outlinks::revisits`]). Only a revisit of another URL has the links that were
-//! lent to it ([`crate::stages::ingest`]), if no other record of its second has links.
+//! lent to it ([`crate::stages::ingest`]), if no other record of its second has links. If the links of a capture are
+//! not the links of one digest, the links of each digest go with the page, too
+//! ([`crate::stages::pages::accumulator::parts`]).
 //!
 //! If the links of a page take more than [`VALUES_MAX`] values, all its captures have unknown links
 //! ([`crate::stages::large_pages`]). No number of captures is too large.
@@ -18,6 +20,7 @@
 
 mod large;
 mod moments;
+mod parts;
 
 use crate::Error;
 use crate::stages::held::links::Accumulated;
@@ -26,6 +29,7 @@ use crate::stages::large_pages::{REVISIT_VALUES, VALUES_MAX};
 use crate::stages::page_record::RevisitLink;
 use crate::stages::pages::accumulator::large::LargeAccumulator;
 use crate::stages::pages::accumulator::moments::Moments;
+use crate::stages::pages::accumulator::parts::Parts;
 use crate::stages::records::{kind, short, without_form};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -50,7 +54,8 @@ pub(crate) struct AccumulatedPage {
     pub(crate) links: Vec<u128>,
     /// The changes, sorted by (link, capture).
     pub(crate) changes: Vec<Change>,
-    /// The digests and the revisits; links of revisits are indexes into `revisit_links`.
+    /// The digests, the payloads and the revisits; links of payloads are indexes into `links`, links of revisits are
+    /// indexes into `revisit_links`.
     pub(crate) evidence: Evidence<RevisitLink>,
     /// The fingerprints of the links of revisits, ascending, each once.
     pub(crate) revisit_links: Vec<u128>,
@@ -80,6 +85,8 @@ pub(crate) struct PageAccumulator {
     events: Vec<(u128, u32)>,
     /// The links of the records of this second that have another status than 200.
     targets: Vec<u128>,
+    /// The links of each second by digest.
+    parts: Parts,
     /// The bytes that say how new the last record without a date in this second is, and whether the record counts.
     undated: (Vec<u8>, bool),
     /// The number of records without a date that did not count, over all pages.
@@ -106,6 +113,7 @@ impl PageAccumulator {
             same: Vec::new(),
             events: Vec::new(),
             targets: Vec::new(),
+            parts: Parts::default(),
             undated: (Vec::new(), false),
             older_undated: 0,
             scratch: scratch.clone(),
@@ -141,9 +149,9 @@ impl PageAccumulator {
         let status = status.unwrap_or(Status::OK);
         let digest = short(u128::from_be_bytes(wire::take_array(&mut payload)));
         if self.moments.times.last() != Some(&time) {
-            self.add_targets()?;
+            self.end_second()?;
             // The order of captures in one second has no meaning, so the size is checked only after whole seconds.
-            self.is_too_large |= self.revisit_values > self.values_max;
+            self.is_too_large |= self.revisit_values + self.parts.values > self.values_max;
             self.moments.push(time);
             self.undated.0.clear();
         }
@@ -170,6 +178,7 @@ impl PageAccumulator {
         let least = said.status.into_iter().chain(own).min();
         if said.status.zip(least).is_some_and(|(before, least)| least < before) {
             self.moments.set_last_digest(0);
+            self.parts.forget_digests();
             self.moments.said[number].is_known = false;
         }
         self.moments.said[number].status = least;
@@ -178,7 +187,8 @@ impl PageAccumulator {
             self.revisit_values += self.moments.last_revisit_values();
             return Ok(());
         }
-        if matches!(kind, kind::LINKS | kind::SAME | kind::STATUS | kind::UNDATED) && least == Some(status) {
+        let is_least = matches!(kind, kind::LINKS | kind::SAME | kind::STATUS | kind::UNDATED) && least == Some(status);
+        if is_least {
             let digests = [self.moments.digest(number), digest].into_iter().filter(|&digest| digest != 0);
             self.moments.set_last_digest(digests.min().unwrap_or(0));
             self.moments.said[number].is_known = !status.is_failure();
@@ -188,8 +198,10 @@ impl PageAccumulator {
         if self.is_too_large {
             return Ok(());
         }
+        let of_part = if is_least { digest } else { 0 };
         if kind == kind::SAME {
             let links = u128::from_be_bytes(wire::take_array(&mut payload));
+            self.parts.of(of_part).same.push(links);
             match &mut self.large {
                 Some(large) => large.add_same(index(number), links)?,
                 None => self.same.push((number, links)),
@@ -197,11 +209,13 @@ impl PageAccumulator {
             return self.go_to_disk_if_full();
         }
         if status.is_failure() {
+            self.parts.of(of_part);
             return Ok(());
         }
         if status != Status::OK {
             // A later record may say that the capture is a revisit.
-            self.targets.extend(payload.as_chunks::<16>().0.iter().map(|link| u128::from_be_bytes(*link)));
+            self.targets.extend(each(payload));
+            self.parts.of(of_part).extend(each(payload));
             return Ok(());
         }
         let has_links = matches!(kind, kind::LINKS | kind::UNDATED);
@@ -216,20 +230,20 @@ impl PageAccumulator {
                 large.add_set(payload)?;
             }
             let start = self.links.len();
+            self.parts.of(of_part).extend(each(payload));
             self.add_set_of(number, payload)?;
             if kind == kind::LINKS && self.large.is_none() {
                 self.sets.push(start..start + payload.len() / size_of::<u128>());
             }
             return self.go_to_disk_if_full();
         }
-        let links = payload.as_chunks::<16>().0.iter().map(|link| u128::from_be_bytes(*link));
         let revisit = Revisit {
             capture: 0,
             not_modified: kind == kind::NOT_MODIFIED,
             without_status: without_status == 1,
             elsewhere: kind == kind::ELSEWHERE,
             referred: (referred != [0; 8]).then(|| wire::key_time(referred)),
-            links: links.collect(),
+            links: each(payload).collect(),
         };
         let mut revisit = AccumulatedRevisit { digest, revisit };
         self.revisit_values -= self.moments.last_revisit_values();
@@ -244,6 +258,20 @@ impl PageAccumulator {
         }
         self.moments.push_revisit(revisit);
         self.revisit_values += self.moments.last_revisit_values();
+        Ok(())
+    }
+
+    /// Ends the last second: all its records have been added.
+    fn end_second(&mut self) -> Result<(), Error> {
+        self.add_targets()?;
+        let last = self.moments.said.last().filter(|said| said.is_known || said.status.is_some_and(Status::is_failure));
+        let capture = last.map(|_| index(self.moments.len() - 1));
+        if last.is_some_and(|said| said.is_known)
+            && let Some(revisit) = self.moments.last_revisit().filter(|revisit| !revisit.revisit.links.is_empty())
+        {
+            self.parts.of(0).extend(revisit.revisit.links.iter().copied());
+        }
+        self.parts.end(capture);
         Ok(())
     }
 
@@ -308,7 +336,7 @@ impl PageAccumulator {
 
     /// Adds the links of a record to the links of a capture.
     fn add_set_of(&mut self, number: usize, payload: &[u8]) -> Result<(), Error> {
-        let links = payload.as_chunks::<16>().0.iter().map(|link| u128::from_be_bytes(*link));
+        let links = each(payload);
         if let Some(large) = &mut self.large {
             return large.add(index(number), links);
         }
@@ -341,6 +369,10 @@ impl PageAccumulator {
                 (hash_of(&bytes), set.clone())
             })
             .collect();
+        for part in &mut self.parts.kept {
+            let sets = std::mem::take(&mut part.same).into_iter().filter_map(|hash| by_hash.get(&hash));
+            sets.for_each(|set| part.payload.links.extend(&self.links[set.clone()]));
+        }
         for (number, hash) in std::mem::take(&mut self.same) {
             if let Some(set) = by_hash.get(&hash) {
                 self.add_links(number, set.clone());
@@ -369,7 +401,7 @@ impl PageAccumulator {
     /// # Errors
     /// Temporary files cannot be written or read.
     pub(crate) fn finish(&mut self, fingerprint: u128, page: &mut AccumulatedPage) -> Result<(), Error> {
-        self.add_targets()?;
+        self.end_second()?;
         page.fingerprint = fingerprint;
         std::mem::swap(&mut page.timestamps, &mut self.moments.times);
         page.blank.clear();
@@ -393,6 +425,7 @@ impl PageAccumulator {
         self.sets.clear();
         self.same.clear();
         self.events.clear();
+        self.parts.clear();
         self.large = None;
         self.revisit_values = 0;
         self.is_too_large = false;
@@ -411,7 +444,9 @@ impl PageAccumulator {
         let Some(values_left) = self.values_max.checked_sub(revisits) else { return Ok(false) };
         if let Some(large) = self.large.take() {
             let known: Vec<bool> = self.moments.said.iter().map(|said| said.has_links()).collect();
-            return large.finish(&known, values_left, page);
+            return Ok(
+                large.finish(&known, values_left, page, &mut self.parts.kept)? && self.parts.gather(page, values_left)
+            );
         }
         let mut before: Option<&[u128]> = None;
         let mut first: &[u128] = &[];
@@ -431,15 +466,16 @@ impl PageAccumulator {
         }
         self.events.sort_unstable();
         merge_events(first, first_known, &self.events, page);
-        Ok(page.links.len() + page.changes.len() <= values_left)
+        Ok(self.parts.gather(page, values_left))
     }
 
     /// Makes the evidence of the page. If a revisit is in the same second as a capture, the links of its record become
     /// links of the capture. If a revisit was lent links, the links of its record are added to the lent links.
     fn gather_evidence(&mut self, page: &mut AccumulatedPage) -> Result<(), Error> {
-        let AccumulatedPage { evidence: Evidence { digests, revisits, .. }, revisit_links, .. } = page;
+        let AccumulatedPage { evidence: Evidence { digests, revisits, payloads, .. }, revisit_links, .. } = page;
         digests.clear();
         revisits.clear();
+        payloads.clear();
         revisit_links.clear();
         if self.moments.has_evidence() {
             digests.extend((0..self.moments.said.len()).map(|number| self.moments.digest(number)));
@@ -484,6 +520,11 @@ impl PageAccumulator {
 /// begins after the digest.
 fn is_silent(kind: u8, payload: &[u8]) -> bool {
     matches!(kind, kind::IDENTICAL | kind::NOT_MODIFIED | kind::ELSEWHERE) && payload.get(8) == Some(&1)
+}
+
+/// Returns the links of a record.
+fn each(links: &[u8]) -> impl Iterator<Item = u128> + '_ {
+    links.as_chunks::<16>().0.iter().map(|link| u128::from_be_bytes(*link))
 }
 
 /// Calls `each` with every link that is in only one of two sorted lists.

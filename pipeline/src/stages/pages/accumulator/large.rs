@@ -11,6 +11,7 @@
 use crate::Error;
 use crate::stages::ingest::known_links::hash_of;
 use crate::stages::pages::accumulator::AccumulatedPage;
+use crate::stages::pages::accumulator::parts::Part;
 use webstrata_engine::{Scratch, Sorter, wire};
 use webstrata_layers::Change;
 
@@ -51,9 +52,20 @@ impl LargeAccumulator {
         Ok(self.same.push(&key, &[])?)
     }
 
-    /// Fills in links and changes of a page. Returns whether they are at most `values_max` values. `known` says which
-    /// captures have links.
-    pub(crate) fn finish(self, known: &[bool], values_max: usize, page: &mut AccumulatedPage) -> Result<bool, Error> {
+    /// Fills in links and changes of a page, and the links of `parts` that are known by hash. Returns whether links and
+    /// changes are at most `values_max` values. `known` says which captures have links.
+    pub(super) fn finish(
+        self,
+        known: &[bool],
+        values_max: usize,
+        page: &mut AccumulatedPage,
+        parts: &mut [Part],
+    ) -> Result<bool, Error> {
+        let mut by_hash: Vec<(u128, usize)> = Vec::new();
+        for (number, part) in parts.iter_mut().enumerate() {
+            by_hash.extend(std::mem::take(&mut part.same).into_iter().map(|hash| (hash, number)));
+        }
+        by_hash.sort_unstable();
         let LargeAccumulator { mut links, sets, same } = self;
         let (mut sets, mut same) = (sets.finish()?, same.finish()?);
         let (mut hash, mut stretches) = ([0; 16], Vec::<(u32, u32)>::new());
@@ -75,6 +87,10 @@ impl LargeAccumulator {
                 sets.next()?;
             }
             let Some((_, set)) = sets.peek()?.filter(|(key, _)| **key == hash) else { continue };
+            let first = by_hash.partition_point(|&(other, _)| other < u128::from_be_bytes(hash));
+            for (_, number) in by_hash[first..].iter().take_while(|(other, _)| *other == u128::from_be_bytes(hash)) {
+                parts[*number].extend(set.as_chunks::<16>().0.iter().map(|link| u128::from_be_bytes(*link)));
+            }
             for link in set.as_chunks::<16>().0 {
                 stretches.iter().try_for_each(|&(first, last)| push(&mut links, *link, first, last))?;
             }

@@ -3,6 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use webstrata_layers::Payload;
 
 fn payload(kind: u8, digest: u128, referred: Option<i64>, links: &[u128]) -> Vec<u8> {
     let mut payload = vec![kind];
@@ -93,7 +94,8 @@ fn the_same_links_stand_in_another_record() {
     assert_eq!(links_at(&page, 20), Some(vec![4, 5]));
     assert_eq!(links_at(&page, 30), Some(vec![6]));
     assert_eq!(links_at(&page, 40), Some(vec![4, 5, 7]), "captures of one second have the links of both");
-    assert_eq!(page.evidence, Evidence { digests: vec![2, 1, 0, 2], ..Evidence::default() });
+    assert_eq!(page.evidence.digests, [2, 1, 0, 2]);
+    assert_eq!(payloads_of(&page), [(3, 2, vec![4, 5])], "the digest has the links of its record");
 }
 
 /// A record with another status than 200.
@@ -196,7 +198,56 @@ fn a_capture_and_a_revisit_in_one_second_are_one_capture() {
         (20, payload(kind::IDENTICAL, 1, None, &[7])),
     ]);
     assert_eq!(links_at(&page, 20), Some(vec![6, 7]));
-    assert_eq!(page.evidence, Evidence { digests: vec![1, 2], ..Evidence::default() });
+    // The link of the revisit is a link of the capture, and not of its digest.
+    let payloads = payloads_of(&page);
+    assert_eq!(payloads, [(1, 2, vec![6])]);
+    assert_eq!((&page.evidence.digests, &page.evidence.revisits), (&vec![1, 2], &vec![]));
+}
+
+/// Returns the payloads of a page: capture, digest, links.
+fn payloads_of(page: &AccumulatedPage) -> Vec<(u32, u64, Vec<u128>)> {
+    let links = |payload: &Payload<RevisitLink>| {
+        payload.links.iter().map(|link| page.links[usize::try_from(link.0).unwrap()]).collect()
+    };
+    page.evidence.payloads.iter().map(|payload| (payload.capture, payload.digest, links(payload))).collect()
+}
+
+#[test]
+fn a_second_has_the_links_of_each_digest() {
+    let same = |digest: u128, links: &[u128]| {
+        let links = payload(kind::LINKS, 0, None, links);
+        [&[kind::SAME][..], &digest.to_be_bytes(), &hash_of(&links[17..]).to_be_bytes()].concat()
+    };
+    let records = [
+        // Several digests, one of them in two records; and a record without a digest.
+        (10, payload(kind::LINKS, 0, None, &[9])),
+        (10, payload(kind::LINKS, 1, None, &[4])),
+        (10, payload(kind::LINKS, 1, None, &[5])),
+        (10, payload(kind::LINKS, 2, None, &[6])),
+        // The links are those of the digest.
+        (20, payload(kind::LINKS, 0, None, &[4])),
+        (20, payload(kind::LINKS, 3, None, &[4, 5])),
+        (20, with_status(404, 7, &[])),
+        // The links are known by hash only.
+        (30, payload(kind::LINKS, 0, None, &[5])),
+        (30, same(3, &[4, 5])),
+        (40, payload(kind::LINKS, 0, None, &[6])),
+        (40, same(3, &[4, 5])),
+        // Only the digests of the least status count; failures have no links.
+        (50, payload(kind::LINKS, 3, None, &[4])),
+        (50, with_status(301, 8, &[7])),
+        (60, with_status(404, 5, &[])),
+        (60, with_status(404, 6, &[])),
+        (60, with_status(503, 4, &[])),
+    ];
+    for bytes_max in [0, 1 << 20] {
+        let page = accumulate_within(&records, bytes_max, VALUES_MAX);
+        assert_eq!(page.evidence.digests, [1, 3, 3, 3, 3, 5]);
+        let expected =
+            [(0, 1, vec![4, 5]), (0, 2, vec![6]), (3, 3, vec![4, 5]), (4, 3, vec![4]), (5, 5, vec![]), (5, 6, vec![])];
+        assert_eq!(payloads_of(&page), expected);
+        assert_eq!([10, 40, 50].map(|time| links_at(&page, time).unwrap().len()), [4, 3, 2]);
+    }
 }
 
 #[test]
@@ -259,7 +310,8 @@ proptest! {
         prop_assert_eq!(&accumulate_within(&records, 100, values_max), &small);
         let AccumulatedPage { links, statuses, changes, evidence, .. } = &in_memory.clone();
         let revisit_values: usize = evidence.revisits.iter().map(|revisit| REVISIT_VALUES + revisit.links.len()).sum();
-        let fits = links.len() + changes.len() + revisit_values <= values_max;
+        let payload_values: usize = evidence.payloads.iter().map(|own| REVISIT_VALUES + own.links.len()).sum();
+        let fits = links.len() + changes.len() + revisit_values + payload_values <= values_max;
         prop_assert!(!in_memory.is_left_out);
         let expected = if fits { in_memory } else { left_out(&records, statuses.clone()) };
         prop_assert_eq!(small, expected);
