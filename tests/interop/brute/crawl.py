@@ -160,16 +160,13 @@ def make(seed, scale=1):
 
 
 def settled(captures):
-    """Of several captures in one second, the book does not say which digest counts: they have none, and of revisits
-    one is left."""
+    """Of several revisits in one second, the book does not say which counts: one is left."""
     seconds = {}
     for one in captures:
         seconds.setdefault((one.url, one.ts), []).append(one)
     for group in seconds.values():
         revisits = [one for one in group if one.refers_to is not None or one.status == 304]
         group[:] = [one for one in group if one not in revisits[1:]]
-        for one in group if len(group) > 1 else []:
-            one.digest = None
     return [one for group in seconds.values() for one in group]
 
 

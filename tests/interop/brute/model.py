@@ -113,8 +113,7 @@ class Capture:
     ts: int
     status: int
     links: frozenset | None
-    raw: list = field(default_factory=list)  # spelled links, for revisits of other URLs
-    digests: set = field(default_factory=set)
+    payloads: dict = field(default_factory=dict)  # of each digest the links, and their spellings for other URLs
     revisits: list = field(default_factory=list)
     is_fixed: bool = False  # a revisit that keeps what it took from a removed capture
     is_silent: bool = False  # a revisit without a status: beside a failure it does not count
@@ -175,8 +174,9 @@ class Store:
         elif one.links is not None:
             new.cut = one.cut or ("partial" if status == 206 else None)
             links = one.links + ([one.redirect] if one.redirect and self.redirects else [])
-            new.links, new.raw = self.allowed(one, links), list(links)
-            new.digests = {one.digest} - {None}
+            new.links = self.allowed(one, links)
+            if one.digest is not None:
+                new.payloads = {one.digest: (new.links, list(links))}
         captures = self.pages.setdefault(one.url, {})
         old = captures.get(one.ts)
         captures[one.ts] = new if old is None else together(old, new)
@@ -220,12 +220,15 @@ class Store:
         for original in self.originals(one):
             if original.links is None:
                 continue
+            # A revisit that finds its capture by the digest has the links of the responses with this digest. A link
+            # that was taken out of the original is out under its URL there.
+            by_digest = has(original, one) and not one.is_unmodified
+            found, raw = original.payloads[one.digest] if by_digest else (original.links, [])
             if original.url == one.url:
-                status, links, cut = original.status, original.links, original.cut
+                status, links, cut = original.status, found & original.links, original.cut
             else:
-                # A link that was taken out of the original is out under its URL there.
-                kept = [raw for raw in original.raw if canonical(raw, original.url) in original.links]
-                links = frozenset(canonical(raw, one.url) for raw in kept)
+                kept = [link for link in raw if canonical(link, original.url) in original.links]
+                links = frozenset(canonical(link, one.url) for link in kept)
             links = frozenset(u for u in links if not any(r.takes_link(u, one.ts) for r in self.rules))
             known = links if known is None else known | links
         return status, known, cut
@@ -362,7 +365,7 @@ class Store:
 
 def has(capture, revisit):
     """Whether a capture has the digest of a revisit."""
-    return revisit.digest is not None and revisit.digest in capture.digests
+    return revisit.digest in capture.payloads
 
 
 def is_copy(capture):
@@ -393,13 +396,17 @@ def together(old, new):
     links = frozenset().union(old.own, new.own, *(c.links for c in responses))
     # Of several with one status, a response says more than a revisit.
     least = min(lowest, key=is_open)
+    payloads = {}
+    for capture in [] if is_open(least) else [c for c in lowest if not is_open(c)]:
+        for digest, (found, raw) in capture.payloads.items():
+            before = payloads.get(digest, (frozenset(), []))
+            payloads[digest] = before[0] | found, before[1] + raw
     return Capture(
         old.url,
         old.ts,
         least.status,
         None if is_open(least) else links,
-        [raw for c in responses for raw in c.raw],
-        set().union(*(c.digests for c in responses)),
+        payloads,
         old.revisits + new.revisits if is_open(least) else [],
         is_silent=old.is_silent and new.is_silent,
         own=links if is_open(least) else frozenset(),
