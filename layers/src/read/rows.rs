@@ -73,20 +73,16 @@ impl Reader {
         Ok(groups)
     }
 
-    /// Calls `visit` with the UIDs of a range that a row uses: UIDs of pages and of link targets. Also calls `visit`
-    /// with the own links of revisits, even with UIDs out of the range. In no order.
+    /// Calls `visit` with the UIDs of a range that a row uses as pages or as link targets, in no order. The own links of
+    /// revisits are not among them: see [`Reader::row_links_of_revisits`].
     ///
     /// # Errors
     /// Errors of the storage.
     pub fn row_used(&self, row: usize, uids: Range<Uid>, mut visit: impl FnMut(Uid)) -> Result<(), Error> {
-        for layer in [Layer::Ol, Layer::Il, Layer::Rv] {
+        for layer in [Layer::Ol, Layer::Il] {
             let mut groups = self.groups(row, layer, uids.clone());
             while let Some((partition, group)) = groups.next()? {
                 let file = self.file(partition, layer)?;
-                if layer == Layer::Rv {
-                    EvidenceBlock::read(&file, group)?.links_of_revisits().into_iter().for_each(&mut visit);
-                    continue;
-                }
                 let damaged = |(row, damage)| file.damaged(file.groups[group].first_row + row, damage);
                 uids_of(&file.read(group, 1)?, layer.has_repeated_uids())
                     .map_err(damaged)?
@@ -95,6 +91,20 @@ impl Reader {
                     .filter(|uid| uids.contains(uid))
                     .for_each(&mut visit);
             }
+        }
+        Ok(())
+    }
+
+    /// Calls `visit` with the own links that revisits have in a row, for pages of a range. Some pages next to the range
+    /// count, too.
+    ///
+    /// # Errors
+    /// Errors of the storage.
+    pub fn row_links_of_revisits(&self, row: usize, pages: Range<Uid>, visit: impl FnMut(Uid)) -> Result<(), Error> {
+        let (mut groups, mut visit) = (self.groups(row, Layer::Rv, pages), visit);
+        while let Some((partition, group)) = groups.next()? {
+            let found = EvidenceBlock::read(&self.file(partition, Layer::Rv)?, group)?.links_of_revisits();
+            found.into_iter().for_each(&mut visit);
         }
         Ok(())
     }

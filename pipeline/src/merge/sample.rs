@@ -31,21 +31,29 @@ fn share_of(uids: Range<Uid>, index: usize, peers: usize) -> Range<Uid> {
     uids.start + share.start..uids.start + share.end
 }
 
-/// Returns the UIDs of this worker's share that nothing uses, and the links of revisits that this worker saw.
-fn unused(store: &Reader, rows: &Range<usize>, share: &[Range<Uid>]) -> Result<(Vec<Uid>, BTreeSet<Uid>), Error> {
+/// Returns the UIDs of this worker's share that nothing uses, and the own links of revisits that this worker saw. Pages
+/// of older rows have revisits in the merged rows, too, so `pages` is the share of all pages.
+fn unused(
+    store: &Reader,
+    rows: &Range<usize>,
+    share: &[Range<Uid>],
+    pages: &Range<Uid>,
+) -> Result<(Vec<Uid>, BTreeSet<Uid>), Error> {
     let (mut unused, mut seen) = (Vec::new(), BTreeSet::new());
     for uids in share {
         let mut used = vec![false; usize::try_from(uids.end - uids.start).unwrap_or(usize::MAX)];
         for row in rows.clone() {
             store.row_used(row, uids.clone(), |uid| {
                 let at = uid.after(uids.start).and_then(|at| used.get_mut(at));
-                match at {
-                    Some(used) => *used = true,
-                    None => drop(seen.insert(uid)),
-                }
+                at.into_iter().for_each(|used| *used = true);
             })?;
         }
         unused.extend(Uid::each(uids.clone()).zip(&used).filter(|(_, used)| !**used).map(|(uid, _)| uid));
+    }
+    for row in rows.clone() {
+        store.row_links_of_revisits(row, pages.clone(), |uid| {
+            seen.insert(uid);
+        })?;
     }
     Ok((unused, seen))
 }
@@ -159,7 +167,8 @@ pub(super) fn sample(
 ) -> Result<(), Stopped> {
     let (index, peers) = (worker.index(), worker.peers());
     let my_uids: Vec<Range<Uid>> = rows.clone().map(|row| share_of(store.row_uids(row), index, peers)).collect();
-    let found = job.check(unused(store, &rows, &my_uids))?;
+    let my_pages = share_of(Uid(0)..Uid(store.urls()), index, peers);
+    let found = job.check(unused(store, &rows, &my_uids, &my_pages))?;
     let all = gather(worker, job, None, &found)?;
     let mut dropped: BTreeSet<Uid> = all.iter().flat_map(|(unused, _)| unused).copied().collect();
     for uid in all.iter().flat_map(|(_, seen)| seen) {
