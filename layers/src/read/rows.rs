@@ -73,8 +73,8 @@ impl Reader {
         Ok(groups)
     }
 
-    /// Calls `visit` with the UIDs of a range that a row uses as pages or as link targets, in no order. The own links of
-    /// revisits are not among them: see [`Reader::row_links_of_revisits`].
+    /// Calls `visit` with the UIDs of a range that a row uses as pages or as link targets, in no order. The own links
+    /// of revisits are not among them: see [`Reader::row_links_of_revisits`].
     ///
     /// # Errors
     /// Errors of the storage.
