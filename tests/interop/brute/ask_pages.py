@@ -488,7 +488,7 @@ def expect_barcode(world, question, face):
             statuses.setdefault(str(capture.status), []).append(place)
     if question["direction"] == "out":
         places = {c.ts: place for place, c in enumerate(captures)}
-        bars = {link: [(places[a], places[b]) for a, b in model.lifespans(url, link)] for link in model.urls()}
+        bars = {link: [(places[a], places[b]) for a, b in model.runs(url, link)] for link in model.urls()}
     else:
         bars = {
             page: [(s["first"], s["last"], s["gone"] or 0) for s in model.stays(page, {url})] for page in model.pages

@@ -332,6 +332,18 @@ class Store:
         """Runs of captures that have a link. They pass over unknown links and failures of the server."""
         return [(stay["first"], stay["last"]) for stay in self.stays(page, {link})]
 
+    def runs(self, page, link):
+        """As lifespans, but they also end before a cut capture in which the link was not found."""
+        runs, is_open = [], False
+        for capture in self.captures(page):
+            if capture.tells() is None or capture.has({link}) is None and not capture.cut:
+                continue
+            if capture.has({link}):
+                runs = runs if is_open else runs + [(capture.ts, capture.ts)]
+                runs[-1] = (runs[-1][0], capture.ts)
+            is_open = bool(capture.has({link}))
+        return runs
+
     def telling(self, page):
         """Whole captures, and failures that end the page."""
         return [c for c in self.captures(page) if c.tells() is not None and c.is_whole]
