@@ -261,6 +261,30 @@ fn a_revisit_brings_back_nothing_that_is_removed_for_a_period() {
     }
 }
 
+/// A capture in the period of a rule does not lend links that are taken out of it, in one update as in two.
+#[test]
+fn a_capture_lends_nothing_that_is_removed_for_its_period() {
+    let digest = r#""digest":"sha1:B2LTWWPUOYAH7UIPQ7ZUPQ4VMBSVC36A""#;
+    let original = format!(
+        r#"{{"url":"http://a.example/","ts":"2008",{digest},"links":["http://{HOST}/x","http://b.example/y"]}}"#
+    );
+    let revisit = format!(
+        r#"{{"url":"http://c.example/","ts":"2006",{digest},"revisit":{{"refers_to_target_uri":"http://a.example/"}}}}"#
+    );
+    for batches in [vec![format!("{original}\n{revisit}\n")], vec![original.clone(), revisit.clone()]] {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path();
+        fs::write(dir.join("other.jsonl"), r#"{"url":"http://z.example/","ts":"2005","links":[]}"#).unwrap();
+        succeeds(dir, "build --out {}/store {}/other.jsonl");
+        succeeds(dir, &format!("remove {{}}/store --host {HOST} --from 2007 --to 2009"));
+        for batch in batches {
+            fs::write(dir.join("batch.jsonl"), batch).unwrap();
+            succeeds(dir, "update {}/store --no-merge {}/batch.jsonl");
+        }
+        assert_eq!(succeeds(dir, "links {}/store http://c.example/"), "http://b.example/y\n");
+    }
+}
+
 #[test]
 fn a_removal_waits_for_an_update() {
     let dir = tempfile::tempdir().unwrap();

@@ -267,6 +267,8 @@ pub fn run<W: Work>(
     });
     let is_over = match &report {
         Ok(_) | Err(Error::LostState) => true,
+        // A damaged store does not mend itself.
+        Err(Error::Store(error)) if error.is_damage() => true,
         Err(error) => W::is_final(error),
     };
     let cleared = if is_over {

@@ -361,6 +361,17 @@ impl RecordMaker {
         Ok(self.other_forms == 0)
     }
 
+    /// Whether a removal takes a link out of a capture. Then the capture does not lend the link, as a capture of the
+    /// store does not have it.
+    fn keeps_out(&mut self, capture: &Capture, link: &str) -> Result<bool, Error> {
+        if self.kept_out.is_empty() {
+            return Ok(false);
+        }
+        let base = Base::within(&capture.url, &capture.base, self.url_bytes_max).ok();
+        let found = self.fingerprint(base.as_ref(), link, Use { is_page: false, time: capture.time })?;
+        Ok(matches!(found, Err(Finding::RemovedLink)))
+    }
+
     /// Sends the links of a capture to a revisit of another URL. `capture` has the URL and the time of the revisit.
     fn lend(&mut self, capture: &Capture, digest: u64, is_stored: bool, outbox: &mut Outbox) -> Result<(), Error> {
         let Ok(page) = self.fingerprint(None, &capture.url, Use { is_page: true, time: capture.time })? else {

@@ -60,6 +60,11 @@ impl KeptOut {
         if self.named.is_empty() { None } else { self.named.get(&fingerprint) }
     }
 
+    /// Whether there are no rules.
+    pub(super) fn is_empty(&self) -> bool {
+        self.removals.is_empty()
+    }
+
     /// Whether a rule holds only for a period.
     pub(super) fn has_periods(&self) -> bool {
         !self.bounds.is_empty()

@@ -321,7 +321,11 @@ impl Source {
         let record_maker = record_maker.as_mut().ok_or(Error::Internal("reading goes on after its end"))?;
         if record_maker.lends(&self.capture)? {
             let mut offer = Offer::new(digest, &self.capture.base);
-            self.capture.links.iter().for_each(|text| offer.push(text, outbox));
+            for text in self.capture.links.iter() {
+                if !record_maker.keeps_out(&self.capture, text)? {
+                    offer.push(text, outbox);
+                }
+            }
             offer.end(outbox);
         }
         Ok(true)

@@ -9,6 +9,7 @@
 
 use crate::Error;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use webstrata_layers::record::form::link_of;
 use webstrata_layers::record::join::{Contribution, Weave};
 use webstrata_layers::record::key::key_of;
@@ -48,8 +49,8 @@ impl Periods {
             if captures.binary_search(&at).is_ok() {
                 let before = left.len();
                 for &link in &left {
-                    if !rules.contains_key(&link) {
-                        rules.insert(link, removals.of(&key_of(&url_of(link_of(link))?)));
+                    if let Entry::Vacant(free) = rules.entry(link) {
+                        free.insert(removals.of(&key_of(&url_of(link_of(link))?)));
                     }
                 }
                 let is_out = |link: &Uid| rules[link].iter().any(|rule| rule.of_targets() && rule.covers(time));
