@@ -8,7 +8,7 @@
 //! charge waits for a while and is then refused with `OVERLOADED`: a retry may succeed. A call that needs more than the
 //! limit of one call is refused at once with `ANSWER_TOO_LARGE`: a retry never succeeds.
 //!
-//! An answer is in memory until its caller has read it. [`of_call`] therefore keeps the charges of a call until its
+//! An answer is in memory until its caller has read it. `of_call` therefore keeps the charges of a call until its
 //! answer has ended, and [`Charge::settle`] leaves of a charge the bytes of the answer alone.
 //!
 //! Promises: all calls together hold at most the budget, and [`FREE`] bytes each. Sizes are estimates of the memory
