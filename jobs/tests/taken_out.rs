@@ -261,6 +261,32 @@ fn a_revisit_brings_back_nothing_that_is_removed_for_a_period() {
     }
 }
 
+/// With `--min-sources`, a link that is held while the rule is made is kept out when it is released.
+#[test]
+fn a_held_link_that_is_removed_for_a_period_is_kept_out_of_revisits_when_it_is_released() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let page = "http://a.example/";
+    let update = |text: &str| {
+        fs::write(dir.join("batch.jsonl"), text).unwrap();
+        succeeds(dir, "update {}/store --no-merge {}/batch.jsonl");
+    };
+    let links = format!(r#"["http://{HOST}/x","{page}"]"#);
+    fs::write(dir.join("first.jsonl"), format!(r#"{{"url":"{page}","ts":"2006","links":{links}}}"#)).unwrap();
+    succeeds(dir, "build --out {}/store --min-sources 2 {}/first.jsonl");
+    succeeds(dir, &format!("remove {{}}/store --host {HOST} --from 2007 --to 2009"));
+    update(&format!(r#"{{"url":"{page}","ts":"2008","status":304}}"#));
+    assert!(!succeeds(dir, &format!("links {{}}/store {page}")).contains(HOST));
+    update(&format!(r#"{{"url":"http://b.example/","ts":"2006","links":{links}}}"#));
+    for merge in ["check {}/store", "merge {}/store --rows all"] {
+        let spans = succeeds(dir, &format!("links {{}}/store {page} --lifespans"));
+        let has = |link: &str, times: &str| spans.lines().any(|it| it.contains(link) && it.starts_with(times));
+        assert!(has("/x", "2006-01-01T00:00:00Z  2006-01-01"), "{spans}");
+        assert!(has(&format!("  {page}"), "2006-01-01T00:00:00Z  2008-01-01"), "{spans}");
+        succeeds(dir, merge);
+    }
+}
+
 /// A capture in the period of a rule does not lend links that are taken out of it, in one update as in two.
 #[test]
 fn a_capture_lends_nothing_that_is_removed_for_its_period() {

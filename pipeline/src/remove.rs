@@ -25,6 +25,7 @@ use crate::row::{Offsets, partition_number, row_of, share};
 use crate::stages::held::entries;
 use crate::stages::inlinks::inlinks;
 use crate::stages::outlinks::{Origin, outlinks};
+use crate::stages::page_links::{links_at, woven};
 use crate::stages::page_record;
 use crate::stages::partition::record_bounds;
 use crate::stages::state::BuildState;
@@ -40,8 +41,6 @@ use webstrata_engine::{
 };
 use webstrata_layers::held::HeldEntry;
 use webstrata_layers::record::form::{self, link_of};
-use webstrata_layers::record::join::{Contribution, Weave};
-use webstrata_layers::record::presence;
 use webstrata_layers::{
     Effort, Evidence, FileEntry, Links, NewEpoch, Page, Payload, Precision, Provenance, Reader, Removal, Removals,
     Revisit, Status, Uid, UrlWriter, Window, push_status,
@@ -455,8 +454,7 @@ fn restate(
             said.payloads.append(&mut payloads);
             continue;
         }
-        let present = presence::in_any(&page.changes, page.links.len(), at, at);
-        let mut left: Vec<Uid> = present.into_iter().map(|at| page.links[at as usize]).collect();
+        let mut left = links_at(page, at);
         left.retain(|link| !targets.contains(&link_of(*link)));
         if Payload::say_more(&payloads, left.len()) {
             said.payloads.append(&mut payloads);
@@ -472,9 +470,6 @@ fn restate(
     }
     removed.pages += u64::from(removed.captures > before.captures);
     removed.sources += u64::from(removed.occurrences > before.occurrences);
-    let contributions: Vec<Contribution<'_>> = links.iter().map(|(_, links)| Contribution::always(links)).collect();
-    let mut weave = Weave::default();
-    links.iter().enumerate().for_each(|(at, &(capture, _))| weave.push(capture, &[(at, 0)]));
-    (restated.links, restated.changes) = weave.links(&contributions);
+    (restated.links, restated.changes) = woven(&links);
     Some((restated, said))
 }

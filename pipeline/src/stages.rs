@@ -12,13 +12,14 @@
 //! | `held` | links that were left out | the files of held links |
 //!
 //! `state` defines the state of a worker after each stage. `records`, `page_record`, `held` and `large_pages` define
-//! how records are written between stages.
+//! how records are written between stages. `page_links` has the links of a page capture by capture.
 
 pub(crate) mod held;
 pub(crate) mod ingest;
 pub(crate) mod inlinks;
 pub(crate) mod large_pages;
 pub(crate) mod outlinks;
+pub(crate) mod page_links;
 pub(crate) mod page_record;
 pub(crate) mod pages;
 pub(crate) mod partition;

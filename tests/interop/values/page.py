@@ -40,7 +40,8 @@ def check_barcode(browser, tally, reference, url, direction):
     if expected:
         fails = sum(capture[2] in ("gone", "nothing") for capture in captures) if direction == "out" else 0
         sentence = f"{many(sum(map(len, expected.values())), 'bar')}."
-        sentence += f" Hatched: {many(lacks, 'capture')} that leave links unknown." if lacks else ""
+        leave = "leaves" if lacks == 1 else "leave"
+        sentence += f" Hatched: {many(lacks, 'capture')} that {leave} links unknown." if lacks else ""
         sentence += f" Dark ticks: {many(fails, 'capture')} that failed." if fails else ""
         tally.rows("sentences of a barcode", where, [text_of(browser, ".read p")], [sentence])
     lines = saved(browser, "CSV")

@@ -27,6 +27,7 @@
 use super::SharedMaker;
 use crate::Error;
 use crate::row::share;
+use crate::stages::page_links::links_at;
 use crate::stages::records::short;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -42,7 +43,6 @@ use webstrata_engine::{
 };
 use webstrata_layers::held::{HeldLink, HeldPages};
 use webstrata_layers::record::form::{form_of, link_of};
-use webstrata_layers::record::presence;
 use webstrata_layers::{Error as LayersError, Evidence, Flaw, Links, Page, Payload, Reader, Status, Uid};
 use webstrata_url::canonical;
 use xxhash_rust::xxh3::xxh3_128;
@@ -417,12 +417,6 @@ fn payloads(evidence: &Evidence, capture: u32) -> Vec<(u32, u64, Option<&Payload
         [] => vec![(capture, evidence.digest(capture as usize), None)],
         payloads => payloads.iter().map(|payload| (capture, payload.digest, Some(payload))).collect(),
     }
-}
-
-/// Returns the links of a capture of a page.
-fn links_at(page: &Page, capture: u32) -> Vec<Uid> {
-    let present = presence::in_any(&page.changes, page.links.len(), capture, capture);
-    present.into_iter().map(|at| page.links[at as usize]).collect()
 }
 
 /// Whether a capture of the store lends its links; the forms of the links are not checked here.

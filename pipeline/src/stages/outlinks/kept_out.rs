@@ -2,18 +2,19 @@
 //!
 //! A link is kept out of the records of inputs as they are read ([`crate::stages::ingest`]). A revisit in the period of
 //! a rule may have the links of a capture before or after the period, and those are known only here. A rule without a
-//! period needs nothing: no capture has such a link any more.
+//! period needs nothing: no capture has such a link any more. A held link has no UID yet, and is kept out when it gets
+//! one: the update that releases it writes the revisit again.
 //!
 //! Cost: nothing without rules for periods; else the links of the pages that have revisits in such a period, and the
 //! URLs of these links.
 
 use crate::Error;
+use crate::stages::held::links::is_held;
+use crate::stages::page_links::{links_at, woven};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use webstrata_layers::record::form::link_of;
-use webstrata_layers::record::join::{Contribution, Weave};
 use webstrata_layers::record::key::key_of;
-use webstrata_layers::record::presence;
 use webstrata_layers::{Evidence, Page, Removals, Uid};
 
 /// The removals of a store that take out links for a period.
@@ -44,27 +45,22 @@ impl Periods {
         let (mut rules, mut taken) = (BTreeMap::new(), 0);
         let mut links: Vec<(u32, Vec<Uid>)> = Vec::new();
         for (at, &time) in (0u32..).zip(&page.timestamps).filter(|(at, _)| !page.is_blank(*at)) {
-            let present = presence::in_any(&page.changes, page.links.len(), at, at);
-            let mut left: Vec<Uid> = present.into_iter().map(|link| page.links[link as usize]).collect();
+            let mut left = links_at(page, at);
             if captures.binary_search(&at).is_ok() {
                 let before = left.len();
-                for &link in &left {
+                for &link in left.iter().filter(|link| !is_held(**link)) {
                     if let Entry::Vacant(free) = rules.entry(link) {
                         free.insert(removals.of(&key_of(&url_of(link_of(link))?)));
                     }
                 }
-                let is_out = |link: &Uid| rules[link].iter().any(|rule| rule.of_targets() && rule.covers(time));
-                left.retain(|link| !is_out(link));
+                let of = |link: &Uid| rules.get(link).into_iter().flatten();
+                left.retain(|link| !of(link).any(|rule| rule.of_targets() && rule.covers(time)));
                 taken += (before - left.len()) as u64;
             }
             links.push((at, left));
         }
         if taken > 0 {
-            let contributions: Vec<Contribution<'_>> =
-                links.iter().map(|(_, links)| Contribution::always(links)).collect();
-            let mut weave = Weave::default();
-            links.iter().enumerate().for_each(|(at, &(capture, _))| weave.push(capture, &[(at, 0)]));
-            (page.links, page.changes) = weave.links(&contributions);
+            (page.links, page.changes) = woven(&links);
         }
         Ok(taken)
     }

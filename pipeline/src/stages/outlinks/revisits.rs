@@ -16,6 +16,7 @@
 //! captures that are both in the store and new.
 
 use crate::stages::large_pages::{self, VALUES_MAX};
+use crate::stages::page_links::links_at;
 use std::collections::HashMap;
 use webstrata_layers::record::join::{self, Contribution, Weave};
 use webstrata_layers::record::{form, precedence, presence};
@@ -231,12 +232,6 @@ fn resolve(moments: &mut [Moment]) {
 /// too.
 fn has_page(status: Status) -> bool {
     status == Status::OK || status.is_cut()
-}
-
-/// Returns the links of a capture of a page.
-fn links_at(page: &Page, capture: u32) -> Vec<Uid> {
-    let present = presence::in_any(&page.changes, page.links.len(), capture, capture);
-    present.into_iter().map(|at| page.links[at as usize]).collect()
 }
 
 /// Simplifies the places of links without changing the links. If the stored or the new capture has all links of the
