@@ -124,6 +124,9 @@ pub(crate) trait Lock: Send + Sync {
     fn given_up(&self) -> u32 {
         0
     }
+
+    /// Forgets the writers that were given up: a row was committed that has a greater number than any row of theirs.
+    fn committed(&self) {}
 }
 
 /// The version of a small file, by which a writer sees that another one has written the file meanwhile.

@@ -356,8 +356,10 @@ impl StoreWriter {
         let inputs = manifest.provenance.inputs.iter().map(|entry| (entry.path.as_str(), entry.bytes));
         let held = manifest.provenance.held.iter().map(|entry| (entry.path.as_str(), entry.bytes));
         let files: Vec<_> = files.chain(inputs).chain(held).collect();
-        storage.settle(&files)?;
+        let settled = storage.settle(&files);
+        // First: a writer that has taken the lock removes the files of this one.
         self.lock.check()?;
+        settled?;
         // A manifest with these bytes is from this writer: the answer to the first attempt may have been lost on the
         // way.
         if !storage.create(&name, json.as_bytes())? {
@@ -375,6 +377,7 @@ impl StoreWriter {
         }
         let id = EpochId { epoch, digest: Digest::of(json.as_bytes()) };
         self.set_current(&format!("{id}\n"))?;
+        self.lock.committed();
         Ok(epoch)
     }
 

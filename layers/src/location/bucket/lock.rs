@@ -9,7 +9,11 @@
 //! Every write is on condition that the object is the one that the writer has read or written before (`If-Match`), or
 //! that there is none (`If-None-Match: *`). The number of writes makes every ETag a new one. A holder that was stalled
 //! can therefore not renew a lock that another writer has taken over, however long it was stalled. Only such a write
-//! shows that the lock is held, so [`Lock::check`] is one. At its end, a holder writes an object without text.
+//! shows that the lock is held, so [`Lock::check`] is one. At its end, a holder writes an object without a name.
+//!
+//! A writer that was given up may go on to write the files of a row. The next writers leave out that number: as many
+//! numbers as writers were given up, until one of them commits a row. Then the object has no text at all. If somebody
+//! has removed the object, nobody knows how many writers may go on, and a random number of numbers is left out.
 //!
 //! A writer takes the lock if there is no object or no text, if the text begins with its own name, or if the object was
 //! not written for [`DEAD_AFTER`]. The age is by the clock of the server, and decides only whether somebody waits:
@@ -24,7 +28,7 @@ use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::location::names::{LEASES, LOCK};
+use crate::location::names::{CURRENT, LEASES, LOCK};
 
 /// How often the holder writes the lock.
 pub(super) const RENEWED_EVERY: Duration = Duration::from_secs(60);
@@ -92,6 +96,7 @@ impl Held {
 pub(super) struct BucketLock {
     held: Arc<Held>,
     given_up: u32,
+    has_committed: AtomicBool,
     renewal: JoinHandle<()>,
 }
 
@@ -108,21 +113,34 @@ impl Lock for BucketLock {
     fn given_up(&self) -> u32 {
         self.given_up
     }
+
+    fn committed(&self) {
+        self.has_committed.store(true, Ordering::Relaxed);
+    }
 }
 
 impl Drop for BucketLock {
     fn drop(&mut self) {
         let Ok(runtime) = runtime() else { return };
         let (held, renewal) = (Arc::clone(&self.held), self.renewal.abort_handle());
+        let given_up = if self.has_committed.load(Ordering::Relaxed) { 0 } else { self.given_up };
         let release = async move {
             // The renewal may be writing at this moment.
             let written = held.written.lock().await;
             renewal.abort();
-            held.bucket.put_version(&held.bucket.key(LOCK), b"", &written.version).await
+            let text = Text { owner: String::new(), given_up, written: written.text.written + 1 };
+            let text = if given_up == 0 { Vec::new() } else { text.bytes() };
+            held.bucket.put_version(&held.bucket.key(LOCK), &text, &written.version).await
         };
         // A lock that stays is given up after [`DEAD_AFTER`].
         let _ = runtime.block_on(async { tokio::time::timeout(RELEASE_MAX, release).await });
     }
+}
+
+/// A random number from 1 to 65,536, so that two writers seldom have the same.
+fn any_number() -> u32 {
+    let random = u32::from_str_radix(&unique()[..4], 16);
+    random.unwrap_or(0) + 1
 }
 
 impl Bucket {
@@ -136,12 +154,13 @@ impl Bucket {
         let owner = owner.trim().to_owned();
         let written = loop {
             let (found, version) = self.read_version(LOCK)?;
+            let is_removed = found.is_none() && self.read(CURRENT)?.is_some();
             let found = found.map(|bytes| Text::parse(&bytes)).unwrap_or_default();
             let is_free = found.owner.is_empty() || found.owner == owner;
             if !is_free && !self.is_given_up(dead_after)? {
                 return Err(Error::Locked { path: self.path(LOCK), owner: found.owner, lease: Some(dead_after) });
             }
-            let given_up = found.given_up + u32::from(!is_free);
+            let given_up = if is_removed { any_number() } else { found.given_up + u32::from(!is_free) };
             // A number that no stalled writer of this name has.
             let text = Text { owner: owner.clone(), given_up, written: found.written + 1 };
             if let Some(version) = self.replace_version(LOCK, &text.bytes(), &version)? {
@@ -153,6 +172,7 @@ impl Bucket {
         let given_up = written.text.given_up;
         let held =
             Arc::new(Held { bucket: self.clone(), written: Mutex::new(written), is_lost: AtomicBool::new(false) });
+        let has_committed = AtomicBool::new(false);
         let renewed = Arc::clone(&held);
         let renew = async move {
             loop {
@@ -164,7 +184,7 @@ impl Bucket {
             }
         };
         let runtime = runtime().map_err(|source| Error::Io { path: self.path(LOCK), source })?;
-        Ok(BucketLock { held, given_up, renewal: runtime.spawn(renew) })
+        Ok(BucketLock { held, given_up, has_committed, renewal: runtime.spawn(renew) })
     }
 
     /// Whether the lock was not written for a time, by the clock of the server.
@@ -214,10 +234,28 @@ mod tests {
         }
         drop(first);
         second.check().unwrap();
+        // The first writer may still go on, until a row is committed.
         drop(second);
-        assert_eq!(bucket.read(LOCK).unwrap().as_deref(), Some(b"".as_slice()));
         assert_eq!(bucket.names("leases").unwrap(), [] as [&str; 0]);
-        assert_eq!(bucket.take_lock("three", LONG, LONG).unwrap().given_up(), 0);
+        let third = bucket.take_lock("three", LONG, LONG).unwrap();
+        assert_eq!(third.given_up(), 1);
+        third.committed();
+        drop(third);
+        assert_eq!(bucket.read(LOCK).unwrap().as_deref(), Some(b"".as_slice()));
+        assert_eq!(bucket.take_lock("four", LONG, LONG).unwrap().given_up(), 0);
+    }
+
+    #[test]
+    fn after_a_lock_of_a_store_was_removed_nobody_knows_how_many_writers_may_go_on() {
+        let bucket = Bucket::in_memory();
+        assert_eq!(bucket.take_lock("one", LONG, LONG).unwrap().given_up(), 0, "a new store");
+        bucket.replace(CURRENT, b"1").unwrap();
+        let given_up = || {
+            bucket.remove(LOCK).unwrap();
+            bucket.take_lock("two", LONG, LONG).unwrap().given_up()
+        };
+        let numbers: std::collections::BTreeSet<u32> = (0..8).map(|_| given_up()).collect();
+        assert!(numbers.len() > 1 && numbers.iter().all(|number| (1..=65_536).contains(number)), "{numbers:?}");
     }
 
     #[test]
