@@ -392,7 +392,7 @@ fn captures_of(page: usize, records: &[Record]) -> BTreeMap<i64, (u16, Option<BT
         let own: Vec<&Saying> = records.iter().filter(|it| (it.0, it.1) == (page, time)).map(|it| &it.2).collect();
         let least = own.iter().filter_map(|saying| saying.status()).min();
         let is_failure = least.is_some_and(|least| least >= 400);
-        let counts = |saying: &&&Saying| saying.status().map_or(!is_failure, |status| status < 400 || is_failure);
+        let counts = |saying: &&&Saying| saying.status().map_or(least.is_none(), |status| status < 400 || is_failure);
         let counted: Vec<&Saying> = own.iter().filter(counts).copied().collect();
         let mut payloads = BTreeMap::<usize, BTreeSet<usize>>::new();
         let (mut links, mut targets) = (BTreeSet::new(), BTreeSet::new());

@@ -378,9 +378,9 @@ pub(crate) fn has_removed(page: &Page) -> bool {
 /// Joins several records of one capture. Each record is given by its revisit, if it is one, its digest, and its status.
 /// Returns the digest, the revisit if the capture is one, and the status.
 ///
-/// The status is the least status that the records give. A failure does not count beside a record that is not
-/// a failure ([`counted`]). The capture is a revisit if only revisits give that status. Links of a response with
-/// another status are then links of the revisit's own, which the caller adds: they are not in the evidence.
+/// The status is the least status that the records give; records that do not count beside it are left out
+/// ([`counted`]). The capture is a revisit if only revisits give that status. Links of a response with another status
+/// are then links of the revisit's own, which the caller adds: they are not in the evidence.
 pub fn one_capture<'a>(
     index: u32,
     records: impl Iterator<Item = (Option<&'a Revisit>, u64, Status)> + Clone,
@@ -388,7 +388,8 @@ pub fn one_capture<'a>(
     let least = |digests: &mut dyn Iterator<Item = u64>| digests.filter(|&digest| digest != 0).min().unwrap_or(0);
     let least_status = records.clone().filter_map(|(revisit, _, status)| own_status(revisit, status)).min();
     let status = least_status.unwrap_or(Status::OK);
-    let records = records.filter(|&(revisit, _, of_record)| counted(own_status(revisit, of_record), status));
+    let counts = counting(records.clone());
+    let records = records.filter(|&(revisit, _, of_record)| counts(revisit, of_record));
     let is_real = |&(revisit, _, of_record): &(Option<&Revisit>, u64, Status)| revisit.is_none() && of_record == status;
     let mut real = records.clone().filter(is_real).map(|(_, digest, _)| digest).peekable();
     if real.peek().is_some() {
@@ -397,12 +398,19 @@ pub fn one_capture<'a>(
     let revisits = records.clone().filter_map(|(revisit, digest, _)| Some((revisit?, digest)));
     let first = revisits.min_by(|one, other| revisit_order(one.0, one.1).cmp(&revisit_order(other.0, other.1)));
     let (first, digest) = first.map(|(first, digest)| (first.clone(), digest)).unwrap_or_default();
-    let without_status = least_status.is_none();
     let mut links: Vec<Uid> =
         records.flat_map(|(revisit, ..)| revisit.map_or(&[][..], |revisit| &revisit.links)).copied().collect();
     links.sort_unstable();
     links.dedup();
-    (digest, Some(Revisit { capture: index, without_status, links, ..first }), status)
+    (digest, Some(Revisit { capture: index, links, ..first }), status)
+}
+
+/// Returns whether a record of one capture counts, given all its records ([`counted`]).
+pub fn counting<'a>(
+    records: impl Iterator<Item = (Option<&'a Revisit>, u64, Status)>,
+) -> impl Fn(Option<&Revisit>, Status) -> bool {
+    let least = records.filter_map(|(revisit, _, status)| own_status(revisit, status)).min();
+    move |revisit, status| counted(own_status(revisit, status), least)
 }
 
 /// The status that a record itself gives. A revisit has its status from the capture that it refers to, so it counts as
@@ -415,12 +423,14 @@ fn own_status(revisit: Option<&Revisit>, status: Status) -> Option<Status> {
     }
 }
 
-/// Whether a record with this status of its own counts in a capture, given the least status of all records of the
-/// capture: a failure counts only beside failures, and a record without a status only if there are none.
-pub fn counted(own: Option<Status>, least: Status) -> bool {
-    match own {
-        Some(own) => !own.is_failure() || least.is_failure(),
-        None => !least.is_failure(),
+/// Whether a record with this status of its own counts in a capture, given the least status that the records of the
+/// capture give, if any: a failure counts only beside failures, and a record without a status only beside its like.
+/// What does not count beside a record does not count beside any that displaces this record, so that the order of
+/// records does not matter.
+pub fn counted(own: Option<Status>, least: Option<Status>) -> bool {
+    match (own, least) {
+        (Some(own), Some(least)) => !own.is_failure() || least.is_failure(),
+        (own, least) => own == least,
     }
 }
 

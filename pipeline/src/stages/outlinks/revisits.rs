@@ -74,6 +74,9 @@ impl Moment {
     }
 }
 
+/// A record of a capture in one version: its revisit, if it is one, its digest, and its status.
+type Record<'a> = (Option<&'a Revisit>, u64, Status);
+
 /// The places of the links of a capture: in captures of the two versions of the page, and in revisits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Links {
@@ -95,7 +98,7 @@ static NO_EVIDENCE: Revisit = Revisit {
 
 /// Returns all captures in order of time. Revisits have no links yet, except for lent links.
 fn moments(versions: [(&Page, &Evidence); 2]) -> Vec<Moment> {
-    let mut moments = Vec::new();
+    let (mut moments, mut counted) = (Vec::new(), Vec::<(usize, u32, Record<'_>)>::new());
     precedence::for_each_time(&versions.map(|(page, _)| &page.timestamps[..]), |time, captures| {
         let index = u32::try_from(moments.len()).unwrap_or(u32::MAX);
         let records = captures.iter().map(|&(version, at)| {
@@ -104,10 +107,13 @@ fn moments(versions: [(&Page, &Evidence); 2]) -> Vec<Moment> {
             (evidence.revisit(at).or_else(without_evidence), evidence.digest(at as usize), page.status(at))
         });
         let (digest, mut revisit, status) = join::one_capture(index, records.clone());
+        let counts = join::counting(records.clone());
+        let numbered = captures.iter().zip(records).map(|(&(version, at), record)| (version, at, record));
+        counted.clear();
+        counted.extend(numbered.filter(|&(.., (of, _, status))| counts(of, status)));
         // The links of a redirect beside a revisit are links of the revisit's own.
-        let is_beside = |of: Option<&Revisit>, status: Status| of.is_none() && !status.is_failure();
-        let beside = captures.iter().zip(records.clone()).filter(|(_, (of, _, status))| is_beside(*of, *status));
-        let beside = beside.flat_map(|(&(version, at), _)| links_at(versions[version].0, at));
+        let beside = counted.iter().filter(|(.., (of, ..))| of.is_none());
+        let beside = beside.flat_map(|&(version, at, _)| links_at(versions[version].0, at));
         let targets: Vec<Uid> = if revisit.is_some() { beside.map(form::link_of).collect() } else { Vec::new() };
         if let Some(revisit) = revisit.as_mut().filter(|_| !targets.is_empty()) {
             revisit.links.extend(&targets);
@@ -118,22 +124,21 @@ fn moments(versions: [(&Page, &Evidence); 2]) -> Vec<Moment> {
         let mut links = None;
         if revisit.is_none() {
             let mut all = Links::default();
-            for (&capture, (revisit, _, of_record)) in captures.iter().zip(records) {
+            for &(version, at, (revisit, _, of_record)) in &counted {
                 match revisit {
                     None if of_record.is_failure() => {}
-                    None => all.owners.push(capture),
+                    None => all.owners.push((version, at)),
                     Some(revisit) => all.revisit_links.extend(&revisit.links),
                 }
             }
             links = Some(all);
         } else if revisit.as_ref().is_some_and(|revisit| revisit.elsewhere) {
             let mut all = Links::default();
-            for (&capture, (revisit, of_record, _)) in captures.iter().zip(records) {
-                let (version, at) = capture;
+            for &(version, at, (revisit, of_record, _)) in &counted {
                 let has_links = of_record == digest && !versions[version].0.is_blank(at);
                 match revisit {
                     // The links of the revisit's record are among the links of the capture.
-                    Some(revisit) if revisit.elsewhere && has_links => all.owners.push(capture),
+                    Some(revisit) if revisit.elsewhere && has_links => all.owners.push((version, at)),
                     revisit => all.revisit_links.extend(revisit.iter().flat_map(|revisit| &revisit.links)),
                 }
             }
@@ -146,34 +151,36 @@ fn moments(versions: [(&Page, &Evidence); 2]) -> Vec<Moment> {
             !versions[version].0.is_known(at) && versions[version].1.revisit(at).is_none()
         };
         let is_left_out = revisit.is_some() && captures.iter().any(has_no_links);
-        let payloads = if revisit.is_none() { payloads_of(&versions, captures, status) } else { Vec::new() };
+        let payloads = if revisit.is_none() { payloads_of(&versions, &counted, status) } else { Vec::new() };
         let (stored, new) = (of(STORED), of(NEW));
         moments.push(Moment { time, digest, status, payloads, revisit, is_left_out, stored, new, links });
     });
     moments
 }
 
-/// Returns the payloads of a capture that is no revisit and has this status.
-fn payloads_of(versions: &[(&Page, &Evidence); 2], captures: &[(usize, u32)], status: Status) -> Vec<Payload> {
-    let said = |&(version, at): &(usize, u32)| {
+/// Returns the payloads of a capture that is no revisit and has this status, given its records that count.
+fn payloads_of(
+    versions: &[(&Page, &Evidence); 2],
+    counted: &[(usize, u32, Record<'_>)],
+    status: Status,
+) -> Vec<Payload> {
+    let said = |version: usize, at| {
         versions[version].1.payloads_of(at).iter().map(|payload| Payload { capture: 0, ..payload.clone() })
     };
-    if let [only] = captures {
-        return said(only).collect();
+    if let &[(version, at, _)] = counted {
+        return said(version, at).collect();
     }
     let (mut payloads, mut all) = (Vec::new(), Vec::<Uid>::new());
-    for capture in captures {
-        let (&(version, at), before) = (capture, payloads.len());
-        let (page, evidence) = versions[version];
-        if let Some(revisit) = evidence.revisit(at) {
+    for &(version, at, (revisit, digest, of_record)) in counted {
+        let (page, before) = (versions[version].0, payloads.len());
+        if let Some(revisit) = revisit {
             all.extend(&revisit.links);
             continue;
         }
         let links = if page.is_blank(at) { Vec::new() } else { links_at(page, at) };
         all.extend(&links);
-        if page.status(at) == status {
-            let digest = evidence.digest(at as usize);
-            payloads.extend(said(capture));
+        if of_record == status {
+            payloads.extend(said(version, at));
             if payloads.len() == before && digest != 0 {
                 payloads.push(Payload { capture: 0, digest, links });
             }

@@ -181,9 +181,11 @@ impl PageAccumulator {
             self.parts.forget_digests();
             self.moments.said[number].is_known = false;
         }
+        if said.status.is_none() && least.is_some() {
+            self.moments.take_last_revisit();
+        }
         self.moments.said[number].status = least;
-        let is_counted = least.is_none_or(|least| counted(own, least));
-        if !is_counted {
+        if !counted(own, least) {
             self.revisit_values += self.moments.last_revisit_values();
             return Ok(());
         }
@@ -252,9 +254,8 @@ impl PageAccumulator {
             links.sort_unstable();
             links.dedup();
             let order = |one: &AccumulatedRevisit| revisit_order(&one.revisit, one.digest);
-            let without_status = revisit.revisit.without_status && other.revisit.without_status;
             revisit = if order(&other) < order(&revisit) { other } else { revisit };
-            (revisit.revisit.links, revisit.revisit.without_status) = (links, without_status);
+            revisit.revisit.links = links;
         }
         self.moments.push_revisit(revisit);
         self.revisit_values += self.moments.last_revisit_values();
