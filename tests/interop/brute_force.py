@@ -5,9 +5,10 @@
 
 Each crawl has captures of every status, revisits, unknown links, several spellings of a page and several captures in
 one second. It becomes a store by a build, updates, merges and removals. Questions are asked of the command line, of
-`webstrata query`, over HTTP and over gRPC, and whole answers are compared with plain dictionaries. A difference is
-printed with the question, and with the smallest crawl that still shows it. The same seed asks the same. Exit code 1
-if anything differs. Needs the packages of requirements.txt.
+`webstrata query`, over HTTP and over gRPC, of the Python package if it is installed, and of the views of `webstrata
+sql` in DuckDB, and whole answers are compared with plain dictionaries. A difference is printed with the question, and
+with the smallest crawl that still shows it. The same seed asks the same. Exit code 1 if anything differs. Needs the
+packages of requirements.txt.
 """
 
 import argparse
@@ -24,6 +25,7 @@ import traceback
 import grpc
 
 
+from brute.ask_programs import IS_INSTALLED
 from brute.crawl import fields, make
 from brute.faces import Failed, World, stubs
 from brute.kinds import KINDS
@@ -171,6 +173,8 @@ def main():
     parser.add_argument("--shrink", type=float, default=30, help="seconds to make a crawl smaller; 0: do not")
     options = parser.parse_args()
     options.webstrata = os.path.abspath(options.webstrata)
+    if not IS_INSTALLED:
+        print("left out: the Python package webstrata is not installed")
     folder = tempfile.mkdtemp(prefix="brute-force-")
     started = time.monotonic()
     try:

@@ -1,6 +1,8 @@
-"""A store made by the commands of the book, and the faces that answer from it: commands, `query`, HTTP and gRPC."""
+"""A store made by the commands of the book, and the faces that answer from it: commands, `query`, HTTP, gRPC, the
+Python package, and SQL views."""
 
 import copy
+import functools
 import http.client
 import importlib
 import json
@@ -11,6 +13,7 @@ import subprocess
 import sys
 from urllib.parse import urlencode
 
+import duckdb
 import grpc
 
 from brute.crawl import write
@@ -207,7 +210,23 @@ class World:
                 return answers
             fields["resume_key"] = answer["resume_key"]
 
+    @functools.cached_property
+    def graph(self):
+        """The store in the Python package."""
+        import webstrata
+
+        return webstrata.open(self.store, memory=64 << 20)
+
+    @functools.cached_property
+    def views(self):
+        """A connection of DuckDB with the views of `webstrata sql`."""
+        views = duckdb.connect(config={"threads": 1})
+        views.execute(self.command(False, "sql")[1])
+        return views
+
     def close(self):
+        if "views" in vars(self):
+            self.views.close()
         for lines in self.lines.values():
             lines.close()
         if hasattr(self, "channel"):
