@@ -26,7 +26,7 @@ use crate::meaning::Meaning;
 use crate::stages::ingest::held::Names;
 use crate::stages::ingest::kept_out::KeptOut;
 use crate::stages::ingest::known_links::{Known, KnownLinks, Memo, Missed, hash_of};
-use crate::stages::ingest::lending::{Offering, Want, lend};
+use crate::stages::ingest::lending::{Offering, StoredRevisit, Want, lend};
 use crate::stages::partition::Sample;
 use crate::stages::records::{form_of, kind, owner, short, with_form, without_form};
 use crate::stages::state::BuildState;
@@ -372,8 +372,15 @@ impl RecordMaker {
         Ok(matches!(found, Err(Finding::RemovedLink)))
     }
 
-    /// Sends the links of a capture to a revisit of another URL. `capture` has the URL and the time of the revisit.
-    fn lend(&mut self, capture: &Capture, digest: u64, is_stored: bool, outbox: &mut Outbox) -> Result<(), Error> {
+    /// Sends the links of a capture to a revisit of another URL, which the store may have. `capture` has the URL and the
+    /// time of the revisit.
+    fn lend(
+        &mut self,
+        capture: &Capture,
+        digest: u64,
+        stored: Option<StoredRevisit>,
+        outbox: &mut Outbox,
+    ) -> Result<(), Error> {
         let Ok(page) = self.fingerprint(None, &capture.url, Use { is_page: true, time: capture.time })? else {
             return Ok(());
         };
@@ -382,10 +389,9 @@ impl RecordMaker {
         key[..16].copy_from_slice(&page.to_be_bytes());
         key[16..].copy_from_slice(&wire::time_key(capture.time));
         let (owner, digest) = (owner(page, outbox.workers()), u128::from(digest).to_be_bytes());
-        if is_stored {
-            // The store knows whether the revisit has a status. A record that says less does not count beside the
-            // stored one.
-            let revisit = [&[kind::ELSEWHERE], &digest[..], &[0; 8], &[1]].concat();
+        if let Some(StoredRevisit { without_status }) = stored {
+            // The stored revisit once more, for the links to belong to.
+            let revisit = [&[kind::ELSEWHERE], &digest[..], &[0; 8], &[u8::from(without_status)]].concat();
             outbox.send(owner, &key, &revisit);
         }
         self.payload.clear();

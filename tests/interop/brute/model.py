@@ -116,7 +116,7 @@ class Capture:
     payloads: dict = field(default_factory=dict)  # of each digest the links, and their spellings for other URLs
     revisits: list = field(default_factory=list)
     is_fixed: bool = False  # a revisit that keeps what it took from a removed capture
-    is_silent: bool = False  # a revisit without a status: beside a failure it does not count
+    is_silent: bool = False  # a revisit without a status: beside a status it does not count
     own: frozenset = frozenset()  # links of other records of its second, of a revisit
     cut: str | None = None  # why it is cut
 
@@ -400,9 +400,11 @@ def rank(capture):
 def together(old, new):
     """Two captures of a URL in one second are one capture. It has the lower status, and the links of both; a failure
     adds nothing to what is no failure, a revisit nothing to a response, and silence about the status nothing to a
-    failure. If only revisits have the lowest status, it is a revisit."""
+    status. If only revisits have the lowest status, it is a revisit."""
+    if old.is_silent != new.is_silent:
+        return old if new.is_silent else new
     if old.status >= 400 or new.status >= 400:
-        return min(old, new, key=lambda c: (c.is_silent, c.status))
+        return min(old, new, key=lambda c: c.status)
     lowest = [c for c in (old, new) if rank(c) == min(rank(old), rank(new))]
     responses = [c for c in (old, new) if not is_open(c)]
     links = frozenset().union(old.own, new.own, *(c.links for c in responses))

@@ -64,6 +64,13 @@ pub(super) struct Want {
     pub(super) url: String,
 }
 
+/// A revisit of another URL that the store has.
+#[derive(Clone, Copy)]
+pub(super) struct StoredRevisit {
+    /// Whether its record gives no status.
+    pub(super) without_status: bool,
+}
+
 /// The captures that were read and may lend their links.
 #[derive(Default)]
 pub(super) struct Offering {
@@ -477,9 +484,8 @@ struct Handing {
     offers: Sorted,
     /// The key of the last offer.
     last: Vec<u8>,
-    /// The revisits that want the current payload, as (URL, time, whether the revisit is in the store); and the next of
-    /// these revisits.
-    pages: Vec<(String, i64, bool)>,
+    /// The revisits that want the current payload, as (URL, time, revisit of the store); and the next of these revisits.
+    pages: Vec<(String, i64, Option<StoredRevisit>)>,
     at: usize,
     capture: Capture,
     base: Option<Arc<Reader>>,
@@ -488,13 +494,13 @@ struct Handing {
 
 impl Handing {
     fn step(&mut self, outbox: &mut Outbox) -> Result<bool, Error> {
-        if let Some((url, time, is_stored)) = self.pages.get(self.at) {
+        if let Some((url, time, stored)) = self.pages.get(self.at) {
             self.at += 1;
             self.capture.url.clone_from(url);
             self.capture.time = *time;
             let mut record_maker = self.record_maker.borrow_mut();
             let record_maker = record_maker.as_mut().ok_or(Error::Internal("reading goes on after its end"))?;
-            record_maker.lend(&self.capture, digest_of(&self.last), *is_stored, outbox)?;
+            record_maker.lend(&self.capture, digest_of(&self.last), *stored, outbox)?;
             return Ok(true);
         }
         let Some((key, mut payload)) = self.offers.next()? else { return Ok(false) };
@@ -538,7 +544,7 @@ impl Handing {
             if digest_of(key) < digest {
             } else if key.last() == Some(&NEW) {
                 let time = wire::key_time(wire::take_array(&mut payload));
-                self.pages.push((String::from_utf8_lossy(payload).into_owned(), time, false));
+                self.pages.push((String::from_utf8_lossy(payload).into_owned(), time, None));
             } else if let Some(base) = &self.base {
                 let uid = wire::take_uid(&mut payload);
                 // A revisit that a newer row changes or takes out wants nothing any more.
@@ -547,9 +553,11 @@ impl Handing {
                 {
                     let url = base.url(uid)?;
                     let wants = evidence.revisits.iter().filter(|revisit| revisit.elsewhere);
-                    let wants = wants.map(|revisit| revisit.capture as usize);
-                    let wants = wants.filter(|&at| evidence.digest(at) == digest);
-                    self.pages.extend(wants.map(|at| (url.clone(), page.timestamps[at], true)));
+                    let wants = wants.filter(|revisit| evidence.digest(revisit.capture as usize) == digest);
+                    self.pages.extend(wants.map(|revisit| {
+                        let stored = StoredRevisit { without_status: revisit.without_status };
+                        (url.clone(), page.timestamps[revisit.capture as usize], Some(stored))
+                    }));
                 }
             }
             self.has_want = self.wants.advance()?;
