@@ -164,6 +164,13 @@ impl Status {
         (400..CUT_STEP).contains(&self.0) || self == Self::REMOVED
     }
 
+    /// Whether the capture has a page that revisits with a status refer to. The page may be cut: then the revisit is
+    /// cut, too.
+    #[inline]
+    pub fn has_page(self) -> bool {
+        self == Self::OK || self.is_cut()
+    }
+
     /// Whether a response with this code is a page. Its body may be cut.
     fn is_page(code: u16) -> bool {
         matches!(code, 200 | 203 | 206)

@@ -347,10 +347,10 @@ impl RecordMaker {
         Ok(missed)
     }
 
-    /// Whether a capture lends its links to revisits: its status is 200, it is not cut, its page is not kept out, and
-    /// its links under other URLs are known.
+    /// Whether a capture lends its links to revisits: its status is 200 or it is cut, its page is not kept out, and its
+    /// links under other URLs are known.
     fn lends(&mut self, capture: &Capture) -> Result<bool, Error> {
-        if capture.content != Content::Links || status_of(capture) != Status::OK {
+        if capture.content != Content::Links || !status_of(capture).has_page() {
             return Ok(false);
         }
         if self.fingerprint(None, &capture.url, Use { is_page: true, time: capture.time })?.is_err() {
@@ -372,12 +372,12 @@ impl RecordMaker {
         Ok(matches!(found, Err(Finding::RemovedLink)))
     }
 
-    /// Sends the links of a capture to a revisit of another URL, which the store may have. `capture` has the URL and the
-    /// time of the revisit.
+    /// Sends the links of captures with a status to a revisit of another URL, which the store may have. `capture` has
+    /// the links, and the URL, the time and the digest of the revisit.
     fn lend(
         &mut self,
         capture: &Capture,
-        digest: u64,
+        status: Status,
         stored: Option<StoredRevisit>,
         outbox: &mut Outbox,
     ) -> Result<(), Error> {
@@ -388,7 +388,8 @@ impl RecordMaker {
         let mut key = [0; 24];
         key[..16].copy_from_slice(&page.to_be_bytes());
         key[16..].copy_from_slice(&wire::time_key(capture.time));
-        let (owner, digest) = (owner(page, outbox.workers()), u128::from(digest).to_be_bytes());
+        let owner = owner(page, outbox.workers());
+        let digest = capture.digest.map_or(0, |digest| digest.0).to_be_bytes();
         if let Some(StoredRevisit { without_status }) = stored {
             // The stored revisit once more, for the links to belong to.
             let revisit = [&[kind::ELSEWHERE], &digest[..], &[0; 8], &[u8::from(without_status)]].concat();
@@ -396,6 +397,7 @@ impl RecordMaker {
         }
         self.payload.clear();
         self.payload.push(kind::LENT);
+        self.payload.extend_from_slice(&status.number().to_be_bytes());
         self.payload.extend_from_slice(&digest);
         self.append_links(capture)?;
         self.send_split(owner, &key, outbox);

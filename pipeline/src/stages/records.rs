@@ -23,8 +23,8 @@ pub(crate) mod kind {
     pub(crate) const UNDATED: u8 = 5;
     /// A revisit of another URL with an identical digest; then as for `IDENTICAL`.
     pub(crate) const ELSEWHERE: u8 = 6;
-    /// Links of another capture for a revisit of another URL; then 16 bytes of digest. These records sort after all
-    /// other records of their second.
+    /// Links of another capture for a revisit of another URL; then 2 bytes of status and 16 of digest. These records
+    /// sort after all other records of their second.
     pub(crate) const LENT: u8 = 7;
     /// The key of the page, only with `--min-sources`; not a capture.
     pub(crate) const NAME: u8 = 8;

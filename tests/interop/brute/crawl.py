@@ -131,7 +131,7 @@ def make(seed, scale=1):
                 one.links = list(dict.fromkeys(link for link in menu if rng.random() < 0.6))
                 one.status, one.cut = rng.choice([(None, "truncated"), (200, "truncated"), (206, None)])
                 one.digest = digest(one.links) if rng.random() < 0.3 else None
-                good += [one] * (one.digest is None)
+                good.append(one)
             elif kind == "early":
                 one.status = rng.choice([199, 100, 1000])
             captures.append(one)

@@ -202,8 +202,8 @@ class Store:
         known = [c for c in own.values() if (c.status == GOOD or c.cut) and c.links is not None]
         if page and page != one.url:
             others = [c for captures in self.pages.values() for c in captures.values()]
-            lends = lambda c: c.status == GOOD and not c.cut and not c.revisits and c.links is not None
-            return [c for c in others if lends(c) and has(c, one)]
+            lends = lambda c: (c.status == GOOD or c.cut) and not c.revisits and c.links is not None
+            return sorted((c for c in others if lends(c) and has(c, one)), key=wholeness)
         if at is None:
             return sorted((c for c in known if c.ts < one.ts), key=lambda c: c.ts)[-1:]
         same = sorted((c for c in known if not c.revisits and has(c, one)), key=lambda c: c.ts)
@@ -217,15 +217,18 @@ class Store:
     def revisited(self, one):
         """The status and the links of a revisit, and why what it refers to is cut."""
         status, known, cut = GOOD, None, None
+        # Those that were read whole come first.
         for original in self.originals(one):
             if original.links is None:
                 continue
+            if known is None:
+                status, cut = original.status, original.cut
             # A revisit that finds its capture by the digest has the links of the responses with this digest. A link
             # that was taken out of the original is out under its URL there.
             by_digest = has(original, one) and not one.is_unmodified
             found, raw = original.payloads[one.digest] if by_digest else (original.links, [])
             if original.url == one.url:
-                status, links, cut = original.status, found & original.links, original.cut
+                links = found & original.links
             else:
                 kept = [link for link in raw if canonical(link, original.url) in original.links]
                 links = frozenset(canonical(link, one.url) for link in kept)
@@ -378,6 +381,12 @@ class Store:
 def has(capture, revisit):
     """Whether a capture has the digest of a revisit."""
     return revisit.digest in capture.payloads
+
+
+def wholeness(capture):
+    """What was read whole is less than what is cut, for the reasons in their order."""
+    reasons = ["truncated", "short", "damaged", "encoding", "segments", "partial"]
+    return (1 + reasons.index(capture.cut) if capture.cut else 0, capture.status)
 
 
 def is_copy(capture):

@@ -64,7 +64,7 @@ CREATE OR REPLACE VIEW captures AS
 SELECT uid, timestamp, code % 1000::USMALLINT AS status,
     CASE code - code % 1000 WHEN 1000 THEN 'truncated' WHEN 2000 THEN 'short' WHEN 3000 THEN 'damaged'
         WHEN 4000 THEN 'encoding' WHEN 5000 THEN 'segments' WHEN 6000 THEN 'partial' END AS cut,
-    NOT blank OR code >= 400 AS known, revisit
+    NOT blank OR code BETWEEN 400 AND 999 AS known, revisit
 FROM record_captures WHERE counts;
 
 -- Every URL that was captured.

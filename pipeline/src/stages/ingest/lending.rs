@@ -12,19 +12,20 @@
 //! therefore does not matter. Texts of links are not kept. Inputs that have captures with digests are read a second
 //! time if any digest is wanted. What can be read only once was copied for this ([`Input::kept`]). For captures of the
 //! store, the texts are made again from links and forms ([`webstrata_datasets::Form`]). A capture lends its links if
-//! its status is 200 and no link has the form [`Form::OTHER`], which does not tell the link under another URL. A page
-//! that is too large and a capture that was taken out have no links to lend. Held links are lent like all other links.
+//! its status is 200 or it is cut, and no link has the form [`Form::OTHER`], which does not tell the link under another
+//! URL. A page that is too large and a capture that was taken out have no links to lend. Held links are lent like all
+//! other links. A revisit is cut if all that lend to it are cut, for the least reason.
 //!
 //! Records that meet: key = digest (8 bytes), a byte; payload = nothing for [`OFFERED`]; UID of the page for
 //! [`STORED`]; time in [`wire::time_key`] and URL of the page for [`NEW`]. Offer: key = digest, hash of the payload (16
-//! bytes), so that a payload that many captures have is lent once; payload = length and text of the `<base>`, then of
-//! each link.
+//! bytes), so that a payload that many captures have is lent once; payload = status (2 bytes), length and text of the
+//! `<base>`, then of each link.
 //!
 //! Memory: the wanted digests, and the revisits that want one payload. Cost: nothing without revisits of other URLs.
 //! With such revisits in the store, a sort of the digests of the inputs, and the layer rv of the rows that have such
 //! revisits. With new ones, the layer rv of all rows that have digests, and the pages with wanted captures.
 
-use super::SharedMaker;
+use super::{SharedMaker, status_of};
 use crate::Error;
 use crate::row::share;
 use crate::stages::page_links::links_at;
@@ -181,8 +182,8 @@ pub(super) fn lend(
     let has_want = job.check(wants.advance())?;
     let capture = Capture { links: Texts::default(), ..Capture::default() };
     let record_maker = Rc::clone(record_maker);
-    let mut handing =
-        Handing { wants, has_want, offers, last: Vec::new(), pages: Vec::new(), at: 0, capture, base, record_maker };
+    let (last, pages, status) = (Vec::new(), Vec::new(), Status::OK);
+    let mut handing = Handing { wants, has_want, offers, last, pages, at: 0, capture, status, base, record_maker };
     shuffle(worker, job, "ingest", move |outbox| Ok(handing.step(outbox)?), captures.consumer())
 }
 
@@ -327,7 +328,7 @@ impl Source {
         let mut record_maker = self.record_maker.borrow_mut();
         let record_maker = record_maker.as_mut().ok_or(Error::Internal("reading goes on after its end"))?;
         if record_maker.lends(&self.capture)? {
-            let mut offer = Offer::new(digest, &self.capture.base);
+            let mut offer = Offer::new(digest, status_of(&self.capture), &self.capture.base);
             for text in self.capture.links.iter() {
                 if !record_maker.keeps_out(&self.capture, text)? {
                     offer.push(text, outbox);
@@ -396,11 +397,11 @@ impl Source {
             let is_other = |form: u8| form == Form::OTHER.code();
             if links.iter().any(|&link| is_other(form_of(link)))
                 || held.iter().any(|held| is_other(held.form))
-                || !offered.insert((digest, links.clone(), held.clone()))
+                || !offered.insert((digest, page.status(at), links.clone(), held.clone()))
             {
                 continue;
             }
-            let mut offer = Offer::new(digest, "");
+            let mut offer = Offer::new(digest, page.status(at), "");
             let mut push = |form: u8, target: &str| {
                 let text = Form::of_code(form).and_then(|form| form.reference(&url, target));
                 offer.push(&text.ok_or(LayersError::BadRecord { uid, flaw: Flaw::Forms })?, outbox);
@@ -428,22 +429,28 @@ fn payloads(evidence: &Evidence, capture: u32) -> Vec<(u32, u64, Option<&Payload
 
 /// Whether a capture of the store lends its links; the forms of the links are not checked here.
 fn lends(page: &Page, evidence: &Evidence, capture: u32) -> bool {
-    evidence.revisit(capture).is_none() && !page.is_blank(capture) && page.status(capture) == Status::OK
+    evidence.revisit(capture).is_none() && !page.is_blank(capture) && page.status(capture).has_page()
 }
 
 /// The links of a capture, on the way to the owner of its digest.
 struct Offer<'a> {
     digest: u64,
+    status: Status,
     base: &'a str,
     payload: Vec<u8>,
     is_begun: bool,
 }
 
 impl<'a> Offer<'a> {
-    fn new(digest: u64, base: &'a str) -> Self {
-        let mut offer = Self { digest, base, payload: Vec::new(), is_begun: true };
-        offer.put(base);
+    fn new(digest: u64, status: Status, base: &'a str) -> Self {
+        let mut offer = Self { digest, status, base, payload: Vec::new(), is_begun: true };
+        offer.begin();
         offer
+    }
+
+    fn begin(&mut self) {
+        self.payload.extend_from_slice(&self.status.number().to_be_bytes());
+        self.put(self.base);
     }
 
     fn put(&mut self, text: &str) {
@@ -456,7 +463,7 @@ impl<'a> Offer<'a> {
         self.is_begun = true;
         if self.payload.len() >= OFFER_BYTES {
             self.send(outbox);
-            self.put(self.base);
+            self.begin();
         }
     }
 
@@ -487,7 +494,9 @@ struct Handing {
     /// The revisits that want the current payload, as (URL, time, revisit of the store); and the next of these revisits.
     pages: Vec<(String, i64, Option<StoredRevisit>)>,
     at: usize,
+    /// The links of the offer, and the status of the captures that have them.
     capture: Capture,
+    status: Status,
     base: Option<Arc<Reader>>,
     record_maker: SharedMaker,
 }
@@ -500,7 +509,7 @@ impl Handing {
             self.capture.time = *time;
             let mut record_maker = self.record_maker.borrow_mut();
             let record_maker = record_maker.as_mut().ok_or(Error::Internal("reading goes on after its end"))?;
-            record_maker.lend(&self.capture, digest_of(&self.last), *stored, outbox)?;
+            record_maker.lend(&self.capture, self.status, *stored, outbox)?;
             return Ok(true);
         }
         let Some((key, mut payload)) = self.offers.next()? else { return Ok(false) };
@@ -510,6 +519,7 @@ impl Handing {
         let is_same = !self.last.is_empty() && digest_of(&self.last) == digest_of(key);
         self.last.clear();
         self.last.extend_from_slice(key);
+        self.status = Status::stored(u16::from_be_bytes(wire::take_array(&mut payload))).unwrap_or(Status::OK);
         let mut next = || {
             let length = wire::take_usize(&mut payload);
             let (text, rest) = payload.split_at(length.min(payload.len()));

@@ -106,7 +106,7 @@ fn moments(versions: [(&Page, &Evidence); 2]) -> Vec<Moment> {
             let without_evidence = || (!page.is_known(at)).then_some(&NO_EVIDENCE);
             (evidence.revisit(at).or_else(without_evidence), evidence.digest(at as usize), page.status(at))
         });
-        let (digest, mut revisit, status) = join::one_capture(index, records.clone());
+        let (digest, mut revisit, mut status) = join::one_capture(index, records.clone());
         let counts = join::counting(records.clone());
         let numbered = captures.iter().zip(records).map(|(&(version, at), record)| (version, at, record));
         counted.clear();
@@ -145,6 +145,8 @@ fn moments(versions: [(&Page, &Evidence); 2]) -> Vec<Moment> {
             all.revisit_links.extend(targets);
             all.revisit_links.sort_unstable();
             all.revisit_links.dedup();
+            // What was lent may be cut.
+            status = all.owners.iter().map(|&(version, at)| versions[version].0.status(at)).min().unwrap_or(status);
             links = Some(all).filter(|all| !all.owners.is_empty());
         }
         let has_no_links = |&(version, at): &(usize, u32)| {
@@ -211,7 +213,7 @@ fn resolve(moments: &mut [Moment]) {
             let referred = if revisit.not_modified {
                 latest_known.and_then(with_links)
             } else {
-                let fits = |&index: &usize| revisit.without_status || has_page(moments[index].status);
+                let fits = |&index: &usize| revisit.without_status || moments[index].status.has_page();
                 let same = digests.get(&digest).map_or(&[][..], |same| same);
                 let (before, after) = same.split_at(same.partition_point(|&index| index < number));
                 let by_digest = before.iter().copied().rfind(fits).or_else(|| after.iter().copied().find(fits));
@@ -229,16 +231,10 @@ fn resolve(moments: &mut [Moment]) {
             }
             (moments[number].links, moments[number].status) = (links, status);
         }
-        if moments[number].links.is_some() && has_page(moments[number].status) {
+        if moments[number].links.is_some() && moments[number].status.has_page() {
             latest_known = Some(number);
         }
     }
-}
-
-/// Whether a capture with this status has a page that revisits refer to. The page may be cut: then the revisit is cut,
-/// too.
-fn has_page(status: Status) -> bool {
-    status == Status::OK || status.is_cut()
 }
 
 /// Simplifies the places of links without changing the links. If the stored or the new capture has all links of the

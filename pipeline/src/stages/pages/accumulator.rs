@@ -143,7 +143,9 @@ impl PageAccumulator {
     fn add_capture(&mut self, kind: u8, time: i64, mut payload: &[u8]) -> Result<(), Error> {
         let undated = (kind == kind::UNDATED).then(|| wire::take_falling(&mut payload));
         let status = match kind {
-            kind::STATUS | kind::UNDATED => Status::stored(u16::from_be_bytes(wire::take_array(&mut payload))),
+            kind::STATUS | kind::UNDATED | kind::LENT => {
+                Status::stored(u16::from_be_bytes(wire::take_array(&mut payload)))
+            }
             _ => None,
         };
         let status = status.unwrap_or(Status::OK);
@@ -166,10 +168,13 @@ impl PageAccumulator {
             // The records before this record have decided which revisit the capture is.
             let revisit = self.moments.last_revisit();
             let revisit = revisit.filter(|last| last.revisit.elsewhere && last.digest == digest);
-            if revisit.is_none() || said.is_known || self.is_too_large {
+            if revisit.is_none() || said.is_known {
                 return Ok(());
             }
-            self.moments.said[number].is_lent = true;
+            self.moments.said[number].lent = said.lent.into_iter().chain([status]).min();
+            if self.is_too_large {
+                return Ok(());
+            }
             self.add_set_of(number, payload)?;
             return self.go_to_disk_if_full();
         }
@@ -408,7 +413,7 @@ impl PageAccumulator {
         page.blank.clear();
         page.statuses.clear();
         for (capture, said) in (0u32..).zip(&self.moments.said) {
-            push_status(&mut page.statuses, capture, said.status.unwrap_or(Status::OK));
+            push_status(&mut page.statuses, capture, said.lent.or(said.status).unwrap_or(Status::OK));
         }
         page.links.clear();
         page.changes.clear();

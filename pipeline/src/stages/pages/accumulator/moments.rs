@@ -17,14 +17,14 @@ pub(super) struct Said {
     pub(super) status: Option<Status>,
     /// Whether a record is neither a revisit nor a failure.
     pub(super) is_known: bool,
-    /// Whether the capture is a revisit that was lent links.
-    pub(super) is_lent: bool,
+    /// The least status of the captures that lent links to the capture, which is a revisit then.
+    pub(super) lent: Option<Status>,
 }
 
 impl Said {
     /// Whether the capture has known links.
     pub(super) fn has_links(self) -> bool {
-        self.is_known || self.is_lent
+        self.is_known || self.lent.is_some()
     }
 }
 

@@ -3,10 +3,13 @@
 use super::*;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
-use webstrata_layers::Payload;
+use webstrata_layers::{Cut, Payload};
 
 fn payload(kind: u8, digest: u128, referred: Option<i64>, links: &[u128]) -> Vec<u8> {
     let mut payload = vec![kind];
+    if kind == kind::LENT {
+        payload.extend(Status::OK.number().to_be_bytes());
+    }
     payload.extend(digest.to_be_bytes());
     if kind != kind::LINKS && kind != kind::LENT {
         payload.extend(referred.map_or([0; 8], wire::time_key));
@@ -269,6 +272,26 @@ fn a_revisit_of_another_url_has_what_it_was_lent() {
     assert_eq!(page.evidence.digests, [1, 3, 1]);
     let revisits = &page.evidence.revisits;
     assert_eq!(revisits.iter().map(|own| (own.capture, own.elsewhere)).collect::<Vec<_>>(), [(0, true), (2, false)]);
+}
+
+#[test]
+fn a_revisit_is_cut_if_all_that_lend_to_it_are_cut() {
+    let lent = |status: Status, link| {
+        let links = payload(kind::LENT, 1, None, &[link]).split_off(3);
+        [&[kind::LENT], &status.number().to_be_bytes()[..], &links].concat()
+    };
+    let [short, partial] = [Status::cut(200, Cut::Short).unwrap(), Status::cut(206, Cut::Partial).unwrap()];
+    let page = accumulate(&[
+        (10, payload(kind::ELSEWHERE, 1, None, &[])),
+        (10, lent(short, 4)),
+        (10, lent(partial, 5)),
+        (20, payload(kind::ELSEWHERE, 1, None, &[])),
+        (20, lent(Status::OK, 4)),
+        (20, lent(short, 5)),
+    ]);
+    assert_eq!([10, 20].map(|time| links_at(&page, time)), [Some(vec![4, 5]), Some(vec![4, 5])]);
+    let changes = [(0, short), (1, Status::OK)].map(|(capture, status)| StatusChange { capture, status });
+    assert_eq!(page.statuses, changes);
 }
 
 /// Captures of all kinds, in order of time, as records of links, of hashes of links and of revisits.
