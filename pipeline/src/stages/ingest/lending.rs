@@ -491,7 +491,8 @@ struct Handing {
     offers: Sorted,
     /// The key of the last offer.
     last: Vec<u8>,
-    /// The revisits that want the current payload, as (URL, time, revisit of the store); and the next of these revisits.
+    /// The revisits that want the current payload, as (URL, time, revisit of the store); and the next of these
+    /// revisits.
     pages: Vec<(String, i64, Option<StoredRevisit>)>,
     at: usize,
     /// The links of the offer, and the status of the captures that have them.
