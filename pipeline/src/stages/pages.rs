@@ -130,10 +130,10 @@ pub(crate) fn pages(worker: &mut Worker, job: &Job, state: &mut BuildState) -> R
     };
     shuffle(worker, job, "pages", produce, requests.consumer())?;
     let stage = stage.take().ok_or(Stopped)?;
-    let PageStage { left_out, accumulator: PageAccumulator { older_undated, .. }, .. } = stage;
+    let PageStage { left_out, accumulator: PageAccumulator { older_undated, displaced, .. }, .. } = stage;
     state.row.tally.count_many(Finding::OlderUndated, older_undated);
     state.pages = Runs(vec![job.check(stage.spool.finish())?]);
     state.requests = job.check(requests.into_inner().and_then(Sorter::into_runs))?;
-    state.left_out = gather(worker, job, None, &(left_out + older_undated))?.into_iter().sum();
+    state.left_out = gather(worker, job, None, &(left_out + older_undated + displaced))?.into_iter().sum();
     Ok(())
 }

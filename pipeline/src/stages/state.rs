@@ -27,7 +27,7 @@ pub(crate) struct BuildState {
     pub(crate) pages: Runs,
     /// Requests for the fingerprints that this worker owns: `pages` to `replace`.
     pub(crate) requests: Runs,
-    /// The number of pages of all workers with links that are left out: `pages` to `sources`.
+    /// The number of pages and records of all workers with links that are left out: `pages` to `sources`.
     pub(crate) left_out: u64,
     /// UID records of the fingerprints that this worker owns: `uids` to `replace`.
     pub(crate) uids: Runs,

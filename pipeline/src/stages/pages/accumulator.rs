@@ -91,6 +91,9 @@ pub(crate) struct PageAccumulator {
     undated: (Vec<u8>, bool),
     /// The number of records without a date that did not count, over all pages.
     pub(crate) older_undated: u64,
+    /// The number of revisits with links, and of lent links, that did not count beside other records of their second,
+    /// over all pages.
+    pub(crate) displaced: u64,
     scratch: Scratch,
     /// The links on disk, if they do not fit into memory.
     large: Option<LargeAccumulator>,
@@ -116,6 +119,7 @@ impl PageAccumulator {
             parts: Parts::default(),
             undated: (Vec::new(), false),
             older_undated: 0,
+            displaced: 0,
             scratch: scratch.clone(),
             large: None,
             values_max: VALUES_MAX,
@@ -169,6 +173,7 @@ impl PageAccumulator {
             let revisit = self.moments.last_revisit();
             let revisit = revisit.filter(|last| last.revisit.elsewhere && last.digest == digest);
             if revisit.is_none() || said.is_known {
+                self.displaced += u64::from(!payload.is_empty());
                 return Ok(());
             }
             self.moments.said[number].lent = said.lent.into_iter().chain([status]).min();
@@ -187,10 +192,12 @@ impl PageAccumulator {
             self.moments.said[number].is_known = false;
         }
         if said.status.is_none() && least.is_some() {
-            self.moments.take_last_revisit();
+            let silent = self.moments.take_last_revisit();
+            self.displaced += u64::from(silent.is_some_and(|silent| !silent.revisit.links.is_empty()));
         }
         self.moments.said[number].status = least;
         if !counted(own, least) {
+            self.displaced += u64::from(own.is_none() && payload.len() > SAID_BYTES);
             self.revisit_values += self.moments.last_revisit_values();
             return Ok(());
         }
@@ -522,10 +529,13 @@ impl PageAccumulator {
     }
 }
 
+/// The bytes of a revisit between its digest and its links: the time, and whether there is no status.
+const SAID_BYTES: usize = 9;
+
 /// Whether a record says nothing about the status: a revisit with an identical digest and without a status. `payload`
 /// begins after the digest.
 fn is_silent(kind: u8, payload: &[u8]) -> bool {
-    matches!(kind, kind::IDENTICAL | kind::NOT_MODIFIED | kind::ELSEWHERE) && payload.get(8) == Some(&1)
+    matches!(kind, kind::IDENTICAL | kind::NOT_MODIFIED | kind::ELSEWHERE) && payload.get(SAID_BYTES - 1) == Some(&1)
 }
 
 /// Returns the links of a record.
