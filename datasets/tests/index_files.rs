@@ -57,6 +57,7 @@ fn outcome(line: &Value) -> Option<Finding> {
         _ if line["bad"].is_string() => Some(Finding::BadRow),
         _ if url.starts_with("dns:") => Some(Finding::Dns),
         _ if url.starts_with("filedesc:") => Some(Finding::FileInfo),
+        _ if text(line, "key").contains("__wb_method=post") => Some(Finding::OtherMethod),
         Some(..=199 | 1000..) => Some(Finding::OtherStatus),
         None | Some(200) if mime != "warc/revisit" && !may_be_html(mime) => Some(Finding::NotHtml),
         _ => None,

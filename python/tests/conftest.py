@@ -36,6 +36,15 @@ class Crawl:
         times = [own for own in self.captures.get(page, {}) if own <= time]
         return self.captures[page][max(times)] if times else set()
 
+    def last_known(self, page: str, time: int) -> set[str]:
+        """The links of the latest capture up to a time whose links are known."""
+        known = [own for own, links in self.captures[page].items() if own <= time and links is not None]
+        return self.captures[page][max(known)] or set() if known else set()
+
+    def is_unknown(self, page: str, start: int, end: int) -> bool:
+        """Whether the links of a capture are unknown."""
+        return any(links is None for time, links in self.captures[page].items() if start <= time <= end)
+
     def seen(self, page: str, start: int, end: int) -> set[str]:
         captures = self.captures.get(page, {}).items()
         return {url for time, links in captures if start <= time <= end for url in links or ()}
