@@ -217,12 +217,14 @@ impl Texts {
     /// of the same texts have the same hash if both hold letters, or both hold keys of one dictionary.
     pub fn hash(&self) -> u128 {
         let mix = |hash: u64, number: u64| (hash.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        // Not 0, which the key 0 and the end of an empty text would leave as it is.
+        let begin = self.len() as u64 + 1;
         if let Some((dictionary, keys)) = self.keys() {
-            let keys = keys.iter().fold(0, |hash, &key| mix(hash, key));
+            let keys = keys.iter().fold(begin, |hash, &key| mix(hash, key));
             return xxh3_128_with_seed(&dictionary.id().to_le_bytes(), keys);
         }
         // The ends of the texts distinguish `a bc` from `ab c`.
-        xxh3_128_with_seed(self.text.as_bytes(), self.ends.iter().fold(0, |hash, &end| mix(hash, end as u64)))
+        xxh3_128_with_seed(self.text.as_bytes(), self.ends.iter().fold(begin, |hash, &end| mix(hash, end as u64)))
     }
 
     /// The number of texts in memory.
@@ -284,6 +286,12 @@ mod tests {
         let hash = keys.hash();
         keys.set_keys(&dictionary, &[1, 0, 2, 2]);
         assert!(keys != texts && keys.hash() != hash);
+        // Keys of 0 in front are texts, too.
+        let hashes = [&[][..], &[0], &[0, 0], &[1, 2], &[0, 1, 2]].map(|list| {
+            keys.set_keys(&dictionary, list);
+            keys.hash()
+        });
+        assert_eq!(hashes.into_iter().collect::<std::collections::HashSet<u128>>().len(), 5);
         keys.set_keys(&dictionary, &[1, 0, 2, 1]);
         assert_eq!(keys.hash(), hash);
         keys.clear();
@@ -326,5 +334,11 @@ mod tests {
     fn where_texts_end_is_in_their_hash() {
         let [one, other] = [["ab", "c"], ["a", "bc"]].map(|texts| texts.into_iter().collect::<Texts>());
         assert_ne!(one.hash(), other.hash());
+        let [one, other] = [&["", "a"][..], &["a"]].map(|texts| {
+            let mut all = Texts::default();
+            texts.iter().for_each(|text| all.push(text));
+            all
+        });
+        assert_ne!(one.hash(), other.hash(), "an empty text in front");
     }
 }
