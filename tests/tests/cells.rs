@@ -22,7 +22,6 @@ use webstrata_layers::{Direction, Links, Precision, RangeLength, Store, Uid, Win
 use webstrata_pipeline::build;
 use webstrata_tests::crawls::{Crawl, Random, Size};
 use webstrata_tests::rows::{Rows, Shape};
-use webstrata_tests::seeds;
 use webstrata_tests::stores::{assert_cells, options};
 
 /// Builds a crawl into partitions of `partition_urls` URLs.
@@ -69,7 +68,7 @@ fn cells_of_every_encoding_answer_as_the_oracle_and_the_layers() {
 
 #[test]
 fn cells_of_several_rows_answer_as_the_oracle_and_the_layers() {
-    for seed in seeds(0..30) {
+    for seed in 0..30 {
         let mut random = Random(seed);
         let rows = 1 + usize::try_from(seed % 5).unwrap();
         let captures = 2 + random.below(30);
@@ -185,7 +184,7 @@ fn a_row_in_parts_answers_as_the_whole_row_and_says_what_it_leaves() {
     let (mut all_left, mut full, mut scratch) = (0, 0, Scratch::default());
     let (mut some, mut none) = (Vec::new(), Vec::new());
     let options = |encoding| Options { encoding, urls: url_store::Options::default() };
-    for seed in seeds(50..80) {
+    for seed in 50..80 {
         let mut random = Random(seed);
         let rows = 1 + usize::from(seed % 4 == 0);
         let shape = Shape { rows, pages: 8, captures: 40, links: 6, in_order: false };

@@ -1,7 +1,7 @@
 //! Questions about a hub take memory in proportion to their answers, however many pages link to the hub, and free the
 //! memory afterwards.
 //!
-//! The hub has 50,000 pages in one or two rows, each page on its own host. `WEBSTRATA_HUB=1000000` makes the hub
+//! The hub has 100,000 pages in one or two rows, each page on its own host. `WEBSTRATA_HUB=1000000` makes the hub
 //! larger; the bounds stay the same. `tests/interop/hubs.py` measures the process of a server.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
@@ -141,7 +141,7 @@ async fn asked_for_backlinks(served: &Served, pages: u64, at_once: usize) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn backlinks_in_one_row_take_no_more_memory() {
     let _alone = ALONE.lock().await;
-    let (pages, directory) = (number("WEBSTRATA_HUB", 50_000), tempfile::tempdir().unwrap());
+    let (pages, directory) = (number("WEBSTRATA_HUB", 100_000), tempfile::tempdir().unwrap());
     let store = store(directory.path(), pages, 1);
     let served = serve(&store, 16 << 20, Limits::default().memory).await;
     for at_once in [1, 4] {
@@ -159,7 +159,7 @@ async fn backlinks_in_one_row_take_no_more_memory() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_about_a_hub_take_the_memory_of_their_answers() {
     let _alone = ALONE.lock().await;
-    let (pages, directory) = (number("WEBSTRATA_HUB", 50_000), tempfile::tempdir().unwrap());
+    let (pages, directory) = (number("WEBSTRATA_HUB", 100_000), tempfile::tempdir().unwrap());
     let served = serve(&store(directory.path(), pages, 2), 16 << 20, Limits::default().memory).await;
     for at_once in [1, 4] {
         asked_for_backlinks(&served, pages, at_once).await;
@@ -277,7 +277,7 @@ async fn what_never_fits_is_refused_for_good() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deaths_of_many_pages_take_the_memory_of_their_answers() {
     let _alone = ALONE.lock().await;
-    let pages = number("WEBSTRATA_HUB", 50_000);
+    let pages = number("WEBSTRATA_HUB", 100_000);
     let directory = tempfile::tempdir().unwrap();
     let mut lines = String::new();
     for number in 0..pages {

@@ -57,21 +57,21 @@ fn batches(captures: usize, count: u64, random: &mut Random) -> Vec<BTreeSet<usi
 
 #[test]
 fn random_batches_in_any_order_are_answered_as_the_oracle_answers() {
-    for seed in seeds(0..28) {
+    for seed in seeds(0..10) {
         let mut random = Random(seed);
         let dir = tempfile::tempdir().unwrap();
         let revisits = seed % 2 == 1;
         let crawl = match seed {
-            14.. => Crawl::with_failures(seed, SMALL, revisits),
+            6.. => Crawl::with_failures(seed, SMALL, revisits),
             _ if revisits => Crawl::with_revisits(seed, SMALL),
             _ => Crawl::random(seed, SMALL),
         };
         let records =
             if revisits { crawl.warc() } else { crawl.json_lines().into_iter().map(|line| line + "\n").collect() };
         let store = dir.path().join("store");
-        let (workers, partition_urls) = if seed % 3 == 0 { (1, 1 << 19) } else { (2, 40) };
+        let (workers, partition_urls) = if seed < 3 { (1, 1 << 19) } else { (2, 40) };
         let mut known = BTreeSet::new();
-        for (step, batch) in batches(records.len(), 2 + seed % 10, &mut random).into_iter().enumerate() {
+        for (step, batch) in batches(records.len(), 2 + seed, &mut random).into_iter().enumerate() {
             let path = dir.path().join(format!("batch-{step}"));
             fs::write(&path, batch.iter().map(|&at| records[at].as_str()).collect::<String>()).unwrap();
             add(&store, path.clone(), workers, partition_urls);
