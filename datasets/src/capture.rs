@@ -334,11 +334,7 @@ mod tests {
     fn where_texts_end_is_in_their_hash() {
         let [one, other] = [["ab", "c"], ["a", "bc"]].map(|texts| texts.into_iter().collect::<Texts>());
         assert_ne!(one.hash(), other.hash());
-        let [one, other] = [&["", "a"][..], &["a"]].map(|texts| {
-            let mut all = Texts::default();
-            texts.iter().for_each(|text| all.push(text));
-            all
-        });
+        let [one, other] = [&["", "a"][..], &["a"]].map(|texts| texts.iter().copied().collect::<Texts>());
         assert_ne!(one.hash(), other.hash(), "an empty text in front");
     }
 }

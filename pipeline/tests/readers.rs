@@ -96,7 +96,20 @@ fn url(random: &mut Random, below: u64) -> String {
 }
 
 fn captures(random: &mut Random, family: Family, count: usize) -> Vec<Seen> {
-    let mut all = Vec::new();
+    // The first captures of a file lose the first link of its dictionary, and have it again, alone.
+    let lists: [&[u64]; 4] = [&[0, 1, 2], &[1, 2], &[0], &[]];
+    let lists = lists.into_iter().filter(|list| family != Family::Links || !list.is_empty());
+    let link = |number: &u64| format!("http://first.example/{number}");
+    let first = |(day, list): (i64, &[u64])| Seen {
+        url: "http://first.example/".to_owned(),
+        time: START + day * 86_400,
+        status: Some(200),
+        links: Some(list.iter().map(link).collect()),
+        digest: None,
+        revisit: None,
+        target: None,
+    };
+    let mut all: Vec<Seen> = (0..).zip(lists).map(first).collect();
     let mut seen = BTreeSet::new();
     while all.len() < count {
         let (url_of_page, time) = (url(random, 5), START + random.below(40).cast_signed() * 86_400);

@@ -113,6 +113,17 @@ impl<W: Work> Plan<W> {
         Ok(Self { work, job, known_as, store, known, base, writer })
     }
 
+    /// Removes a store that the job has begun and never committed, if nothing is left to resume from.
+    fn forsake(&self) -> Result<(), Error> {
+        let writer = self.writer.lock().ok().and_then(|mut writer| writer.take());
+        match (writer, self.known.row) {
+            (Some(writer), Some(row)) if writer.current().is_none() => {
+                Ok(writer.abandon(&RowDir::open(&self.store, row, self.job.scratch().directory()))?)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the store as the job found it; `None` if the work reads no store.
     fn base(&self, known: Option<EpochId>) -> Result<Option<Arc<Reader>>, Error> {
         if let Some(base) = self.base.get() {
@@ -261,7 +272,8 @@ pub fn run<W: Work>(
     let scratch = Scratch::open(&directory, process, &known_as, progress.spill_counters())?;
     scratch.clear_others(processes);
     let job = Job::new(workers, memory_max, scratch.clone(), progress.clone());
-    let planned = Plan::new(work, job.clone(), options, known_as, process);
+    let planned = Plan::new(work, job.clone(), options, known_as, process).map(Arc::new);
+    let plan = planned.as_ref().ok().map(Arc::clone);
     let report = planned.and_then(|plan| {
         execute(&job, &id, W::NAME, options.cluster.as_ref(), move |worker| run_stages(worker, &plan))
     });
@@ -271,14 +283,18 @@ pub fn run<W: Work>(
         Err(Error::Store(error)) if error.is_damage() => true,
         Err(error) => W::is_final(error),
     };
-    let cleared = if is_over {
-        scratch.remove_all()
+    let resumes = if is_over {
+        scratch.remove_all().map(|()| false)
     } else {
         scratch.tidy::<W::State>(workers * process..workers * (process + 1), W::Stage::ALL.len())
     };
-    if let Err(error) = cleared {
+    let is_left = match (&resumes, plan) {
+        (Ok(false), Some(plan)) if report.is_err() => plan.forsake(),
+        _ => Ok(()),
+    };
+    if let Err(error) = resumes.map(drop).and(is_left) {
         // The result of the job matters more than this error, and the next job removes the files.
-        tracing::warn!(%error, "temporary files are left");
+        tracing::warn!(%error, "files are left");
     }
     report
 }

@@ -200,17 +200,18 @@ impl Scratch {
         is_complete.then_some(state)
     }
 
-    /// Removes all files that a start after an error would not use. If no state exists, removes the directory.
-    pub(crate) fn tidy<S: JobState>(&self, workers: Range<usize>, stages: usize) -> Result<(), Error> {
+    /// Removes all files that a start after an error would not use. If no state exists, removes the directory. Returns
+    /// whether a state exists.
+    pub(crate) fn tidy<S: JobState>(&self, workers: Range<usize>, stages: usize) -> Result<bool, Error> {
         let states: Vec<_> = workers
             .flat_map(|worker| {
                 (1..=stages).filter_map(move |stages| Some(((worker, stages), self.load::<S>(worker, stages)?)))
             })
             .collect();
         if states.is_empty() {
-            return self.remove_all();
+            return self.remove_all().map(|()| false);
         }
-        self.retain(&Self::needed(states.iter().map(|(at, state)| (*at, state))))
+        self.retain(&Self::needed(states.iter().map(|(at, state)| (*at, state)))).map(|()| true)
     }
 
     /// Removes the state of a worker after a stage.
