@@ -18,6 +18,7 @@ import gzip
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -277,6 +278,11 @@ def check_drawings(exports, urls, edges, hosts, schema):
     return f"NetworkX {networkx.__version__}, igraph {igraph.__version__}, schema of GEXF"
 
 
+def turned(host):
+    """A name with its labels in the other order. An address has none, and stays."""
+    return host if re.fullmatch(r"[0-9.]+", host) or ":" in host else ".".join(reversed(host.split(".")))
+
+
 def check_graphs(exports, nodes, edges, hosts):
     """The files of Common Crawl's graphs, and those for the import of Neo4j, read as plain text."""
     def files(name, *options):
@@ -292,11 +298,11 @@ def check_graphs(exports, nodes, edges, hosts):
     names = [name for _, name in vertices]
     same("ids of vertices", [int(id) for id, _ in vertices], list(range(len(vertices))))
     same("order of vertices", names, sorted(names))
-    there = {".".join(reversed(urlsplit(url).hostname.split("."))) for url in nodes}
+    there = {turned(urlsplit(url).hostname) for url in nodes}
     same("vertices", set(names), there)
     pairs = [(int(a), int(b)) for a, b in rows(os.path.join(graph, "edges.txt.gz"))]
     same("order of edges", pairs, sorted(set(pairs)))
-    host = lambda id: ".".join(reversed(names[id].split(".")))
+    host = lambda id: turned(names[id])
     same("edges between hosts", {(host(a), host(b)) for a, b in pairs}, {(a, b) for a, b in hosts if a != b})
     header, *ranks = rows(os.path.join(graph, "ranks.txt.gz"))
     same("columns of ranks", header, ["#harmonicc_pos", "#harmonicc_val", "#pr_pos", "#pr_val", "#host_rev"])
