@@ -51,8 +51,8 @@
 //! let partitions = vec![PartitionEntry { partition: 0, first_uid, urls: 2, first_record, first_key, files }];
 //! let mut counts = Counts { urls: 2, ..Counts::default() };
 //! counts.add_page(&page);
-//! let (row, updates, removes, elsewhere) = (row.row(), 1, false, 0);
-//! let rows = vec![RowEntry { row, first_uid, urls: 2, updates, removes, elsewhere, partitions, counts }];
+//! let (row, updates, removes, displaces, elsewhere) = (row.row(), 1, false, false, 0);
+//! let rows = vec![RowEntry { row, first_uid, urls: 2, updates, removes, displaces, elsewhere, partitions, counts }];
 //! let (in_range, provenance) = (RangeLength::Month, Provenance::default());
 //! writer.commit(NewEpoch { rows, in_range, provenance, translation: None })?;
 //!

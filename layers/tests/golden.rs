@@ -51,6 +51,7 @@ fn write(dir: &Path) {
         urls: 3,
         updates: 1,
         removes: false,
+        displaces: false,
         elsewhere: 0,
         partitions: vec![partition],
         counts,

@@ -73,6 +73,7 @@ fn write(dir: &Path) -> Result<(), Error> {
         urls: PAGES,
         updates: 1,
         removes: false,
+        displaces: false,
         elsewhere: 0,
         partitions,
         counts,

@@ -275,7 +275,8 @@ impl Work for Merge {
             return Ok(report(manifest.epoch, 0, manifest.rows.last().unwrap_or(&entry)));
         }
         entry.updates = manifest.rows[rows.clone()].iter().map(|row| row.updates).sum();
-        entry.removes = rows.start > 0 && manifest.rows[rows.clone()].iter().any(|row| row.removes);
+        let is_any = |is_one: fn(&RowEntry) -> bool| rows.start > 0 && manifest.rows[rows.clone()].iter().any(is_one);
+        (entry.removes, entry.displaces) = (is_any(|row| row.removes), is_any(|row| row.displaces));
         let mut translation = TranslationWriter::create(&context.row, self.below(store))?;
         let none = MergeState::default();
         for_each_run(context.job.scratch(), states.first().unwrap_or(&none), |old, new, count| {

@@ -19,6 +19,8 @@ pub(crate) struct RowState {
     pub(crate) counts: Counts,
     /// The number of captures, among these, that are revisits of other URLs.
     pub(crate) elsewhere: u64,
+    /// Whether a revisit lost links that were lent to it ([`RowEntry::displaces`]).
+    pub(crate) displaces: bool,
     /// The number of URLs, out-links and in-links that this worker wrote, added up by partition.
     pub(crate) work: BTreeMap<u32, u64>,
     /// The first keys of the partitions that this worker wrote, in the form of the manifest.
@@ -65,7 +67,7 @@ pub(crate) fn share(count: u64, index: usize, peers: usize) -> Range<u64> {
 
 /// Returns the row with the files of all workers, and the work of its largest partition divided by the mean.
 pub(crate) fn row_of(context: &Context, updates: u64, states: &[&RowState]) -> (RowEntry, f64) {
-    let (mut counts, mut elsewhere, none) = (Counts::default(), 0, RowState::default());
+    let (mut counts, mut elsewhere, mut displaces, none) = (Counts::default(), 0, false, RowState::default());
     let first = states.first().copied().unwrap_or(&none);
     let mut partitions: Vec<PartitionEntry> = (0u32..)
         .zip(first.offsets.0.windows(2).zip(&first.records.0))
@@ -81,6 +83,7 @@ pub(crate) fn row_of(context: &Context, updates: u64, states: &[&RowState]) -> (
     for state in states {
         counts.add(&state.counts);
         elsewhere += state.elsewhere;
+        displaces |= state.displaces;
         for file in &state.files {
             partitions[file.partition as usize].files.push(file.clone());
         }
@@ -96,8 +99,8 @@ pub(crate) fn row_of(context: &Context, updates: u64, states: &[&RowState]) -> (
     let largest_over_mean = largest as f64 * work.len() as f64 / all as f64;
     let first_uid = first.offsets.0.first().copied().unwrap_or_default();
     counts.urls = first.offsets.0.last().copied().unwrap_or_default() - first_uid;
-    let row = context.row.row();
-    let entry = RowEntry { row, first_uid, urls: counts.urls, updates, removes: false, elsewhere, partitions, counts };
+    let (row, urls, removes) = (context.row.row(), counts.urls, false);
+    let entry = RowEntry { row, first_uid, urls, updates, removes, displaces, elsewhere, partitions, counts };
     (entry, largest_over_mean)
 }
 

@@ -5,11 +5,13 @@
   spark.py [--webstrata BINARY] --time STORE [--rounds N]
 
 Makes stores of one row and of several rows, with captures of one second in several rows, revisits, captures with
-unknown links between changes, gaps of one, two and three bytes, and several files of a layer. Every view must have the
-same rows, columns and types in both engines. Spark runs in ANSI mode, and for one store also without. The script first
-compares the views for DuckDB with exports, as sql.py does. spark-sql must accept the file unchanged, also for a store
-whose path is full of special characters. Exit code 1 at the first difference. With --time, writes `link_intervals` and
-`links` of a store as Parquet from each engine with two threads, and prints median seconds.
+unknown links between changes, gaps of one, two and three bytes, and several files of a layer; then those of
+sql_states.py, with cut captures, a page of 10,000 captures, and a URL that 100,000 pages link to. Every view must have
+the same rows, columns and types in both engines. Spark runs in ANSI mode, and for one store also without. The script
+first compares the views for DuckDB with exports, as sql.py does, or with the brute force of sql_states.py. spark-sql
+must accept the file unchanged, also for a store whose path is full of special characters. Exit code 1 at the first
+difference. With --time, writes `link_intervals` and `links` of a store as Parquet from each engine with two threads,
+and prints median seconds.
 
 Needs Java 17, pyspark 4 (400 MB, so .ci/run leaves this check out) and duckdb.
 """
@@ -31,6 +33,7 @@ import pyspark
 from pyspark.sql import SparkSession
 
 import sql
+import sql_states
 
 VIEWS = ["urls", "pages", "captures", "links", "link_intervals", "link_captures"]
 TYPES = {"USMALLINT": "int", "UBIGINT": "bigint", "BIGINT": "bigint", "VARCHAR": "string", "BOOLEAN": "boolean",
@@ -94,6 +97,19 @@ def again(binary, directory):
     if longest < 3 or files < 2:
         sys.exit(f"{whole}: gaps of {longest} bytes in {files} files; there should be some of three, and several files")
     return [whole, parts]
+
+
+def states(binary, directory):
+    """Stores whose captures are also cut, and stores of one large page and of a URL with very many sources."""
+    for seed in range(1, 4):
+        pages, batches = sql_states.crawl(random.Random(seed))
+        store = sql_states.built(binary, directory, f"states-{seed}", batches)
+        sql_states.cut(store, pages)
+        sql_states.check(sql.run(binary, "sql", store), pages, store.name)
+        yield store
+    for name, batches in [("one row", [[]]), ("two rows", [[], []])]:
+        yield sql_states.built(binary, directory, name, sql_states.changing(10_000, batches))
+    yield sql_states.built(binary, directory, "hub", [sql_states.hub(100_000)])
 
 
 def check(spark, con, store, directory, ansi):
@@ -185,6 +201,11 @@ def main():
             for ansi in ["false", "true"] if store == made[-1] else ["true"]:
                 counts = check(spark, con, store, directory, ansi)
             print(f"{engines}, {store.name}: the same {', '.join(counts)}", flush=True)
+        for store in states(binary, directory):
+            start = time.perf_counter()
+            counts = check(spark, take(spark, binary, store), store, directory, "true")
+            seconds = time.perf_counter() - start
+            print(f"{engines}, {store.name}: the same {', '.join(counts)}; {seconds:.0f} s", flush=True)
         check_shell(binary, made[1], directory)
         print("spark-sql takes the file")
 

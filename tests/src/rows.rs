@@ -222,6 +222,7 @@ fn write_row(
         urls: urls.len() as u64,
         updates: 1,
         removes: false,
+        displaces: false,
         elsewhere: 0,
         partitions,
         counts,

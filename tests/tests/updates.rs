@@ -190,6 +190,7 @@ fn with_unused(store: &Path) {
         urls: 3,
         updates: 1,
         removes: false,
+        displaces: false,
         elsewhere: 0,
         partitions,
         counts,

@@ -61,6 +61,10 @@ pub struct RowEntry {
     /// Whether the row takes out captures or links of older rows; not written if false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removes: bool,
+    /// Whether links that captures of other URLs lent to a revisit are lost, because a record of this row or of an older
+    /// row displaces the revisit. Not written if false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub displaces: bool,
     /// The number of captures that are revisits of captures of other URLs; not written if zero.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub elsewhere: u64,
@@ -81,6 +85,11 @@ impl RowEntry {
     pub fn digest(&self) -> Digest {
         let files = self.partitions.iter().flat_map(|partition| &partition.files);
         Digest::of_all(files.map(|file| format!("{} {} {}\n", file.layer, file.bytes, file.checksum)))
+    }
+
+    /// Whether URLs may have lost their last use because of this row: URLs of this row, too.
+    pub fn takes_uses(&self) -> bool {
+        self.removes || self.displaces
     }
 
     /// The UID after the last UID of the row.

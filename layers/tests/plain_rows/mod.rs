@@ -25,6 +25,7 @@ pub(crate) fn plain_row(row: &RowDir, first_uid: u64, urls: u64) -> RowEntry {
         urls,
         updates: 1,
         removes: false,
+        displaces: false,
         elsewhere: 0,
         partitions,
         counts,

@@ -96,6 +96,7 @@ impl Model {
             urls,
             updates: 1,
             removes: false,
+            displaces: false,
             elsewhere: 0,
             partitions: (0..partitions).map(entry).collect(),
             counts,

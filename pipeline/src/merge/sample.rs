@@ -3,9 +3,9 @@
 //! With `--min-sources`, URLs that too few pages link to after a removal are dropped too, and their links are held
 //! ([`super::held`]).
 //!
-//! After a row that takes something out ([`crate::remove`]), older rows still name URLs that nothing may use any more.
-//! A merge of all rows checks such URLs one by one: each page with a record in that row, and each URL that the page
-//! ever named.
+//! After a row that takes something out ([`crate::remove`]), or whose records displace revisits with lent links, older
+//! rows still name URLs that nothing may use any more. A merge of all rows checks such URLs one by one: each page with
+//! a record in that row, and each URL that the page ever named.
 //!
 //! Each worker reads a share of the UIDs of every merged row. If all rows are merged, the boundaries are the same as in
 //! a build of everything: they come from the same sample of URLs, weighted by the same work
@@ -23,7 +23,7 @@ use timely::worker::Worker;
 use webstrata_datasets::Fingerprint;
 use webstrata_engine::{Job, Stopped, gather};
 use webstrata_layers::record::key;
-use webstrata_layers::{Links, Precision, Reader, Uid, Window};
+use webstrata_layers::{Links, Precision, Reader, RowEntry, Uid, Window};
 
 /// Returns one worker's share of UIDs.
 fn share_of(uids: Range<Uid>, index: usize, peers: usize) -> Range<Uid> {
@@ -58,13 +58,13 @@ fn unused(
     Ok((unused, seen))
 }
 
-/// Returns URLs that may have lost their last use: for this worker's share, the pages with records in rows that take
-/// something out, and all URLs that these pages ever named.
+/// Returns URLs that may have lost their last use: for this worker's share, the pages with records in rows after which
+/// this is possible, and all URLs that these pages ever named.
 fn doubtful(store: &Reader, rows: &Range<usize>, index: usize, peers: usize) -> Result<BTreeSet<Uid>, Error> {
     let mut doubtful = BTreeSet::new();
     let manifest = store.store().manifest();
     let share = share_of(Uid(0)..Uid(store.urls()), index, peers);
-    for row in rows.clone().filter(|&row| manifest.rows[row].removes) {
+    for row in rows.clone().filter(|&row| manifest.rows[row].takes_uses()) {
         for page in store.pages_with_records(row, share.clone()) {
             let uid = page?;
             doubtful.insert(uid);
@@ -125,7 +125,7 @@ fn used_by_revisits(
 
 /// Returns the URLs that a merge of all rows has to check closely: the URLs that may have lost a use, and the URLs
 /// among them that nothing uses any more or that fewer pages link to than the store asks for. Both sets are empty if no
-/// row takes something out, or if older rows stay.
+/// row takes uses from URLs, or if older rows stay.
 fn lost(
     worker: &mut Worker,
     job: &Job,
@@ -135,7 +135,7 @@ fn lost(
 ) -> Result<(BTreeSet<Uid>, BTreeSet<Uid>), Stopped> {
     let least = usize::try_from(min_sources).unwrap_or(usize::MAX).max(1);
     let (index, peers) = (worker.index(), worker.peers());
-    if rows.start > 0 || !store.store().manifest().removes() {
+    if rows.start > 0 || !store.store().manifest().rows.iter().any(RowEntry::takes_uses) {
         return Ok(Default::default());
     }
     let my_doubtful = job.check(doubtful(store, rows, index, peers))?;

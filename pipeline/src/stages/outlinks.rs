@@ -47,6 +47,8 @@ struct Writing {
     counts: Counts,
     /// The number of captures that are revisits of other URLs.
     elsewhere: u64,
+    /// Whether a revisit lost links that were lent to it.
+    displaces: bool,
     /// The number of captures that the store already has.
     stored: u64,
     page: Page,
@@ -149,6 +151,7 @@ impl Writing {
         let stored = base.map_or(Ok(None), |base| base.formed_page(page.uid))?;
         let added = revisits::add(stored.as_ref().map(|(page, evidence)| (page, evidence)), (page, evidence));
         self.stored += added.stored;
+        self.displaces |= added.displaces;
         let is_new = added.page.is_some();
         if let Some(new) = added.page {
             (*page, *evidence) = new;
@@ -180,6 +183,7 @@ impl Writing {
         let stored = stored.as_ref().map(|(page, evidence)| (page, evidence));
         let added = revisits::add_and_release(stored, (&self.page, &self.evidence), &released);
         self.stored += added.stored;
+        self.displaces |= added.displaces;
         let keeps_digests = self.origin != Origin::Inputs(Digests::None);
         if let Some((mut page, mut evidence)) = added.whole.filter(|(page, said)| !large_pages::is_left_out(page, said))
         {
@@ -313,6 +317,7 @@ pub(crate) fn outlinks(
         work: std::mem::take(&mut state.row.work),
         counts: Counts::default(),
         elsewhere: 0,
+        displaces: false,
         stored: 0,
         page: Page::default(),
         evidence: Evidence::default(),
@@ -340,6 +345,7 @@ pub(crate) fn outlinks(
     state.row.work = std::mem::take(&mut writing.work);
     state.row.counts = std::mem::take(&mut writing.counts);
     state.row.elsewhere = writing.elsewhere;
+    state.row.displaces = writing.displaces;
     state.captures_stored = writing.stored;
     state.row.tally = std::mem::take(&mut writing.tally);
     state.in_links = job.check(in_links.into_inner().and_then(Sorter::into_runs))?;

@@ -174,6 +174,7 @@ mod tests {
                 urls,
                 updates: 1,
                 removes: false,
+                displaces: false,
                 elsewhere: 0,
                 partitions: vec![],
                 counts: Counts::default(),

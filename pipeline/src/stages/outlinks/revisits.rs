@@ -29,6 +29,8 @@ pub(crate) struct Added {
     pub(crate) page: Option<(Page, Evidence)>,
     /// The number of new captures that the store already has.
     pub(crate) stored: u64,
+    /// Whether links that were lent to a revisit, of the store or new, are lost: another record displaces it.
+    pub(crate) displaces: bool,
     /// All captures of the page as they are now; only if the caller asked for them.
     pub(crate) whole: Option<(Page, Evidence)>,
 }
@@ -55,7 +57,12 @@ struct Moment {
 impl Moment {
     /// Whether a revisit may refer to this capture: the capture is not a revisit, or has links that were lent to it.
     fn is_original(&self) -> bool {
-        self.revisit.as_ref().is_none_or(|revisit| revisit.elsewhere && self.links.is_some())
+        self.revisit.is_none() || self.borrows()
+    }
+
+    /// Whether this is a revisit with links that a capture of another URL lent to it.
+    fn borrows(&self) -> bool {
+        self.revisit.as_ref().is_some_and(|revisit| revisit.elsewhere && self.links.is_some())
     }
 
     /// The digests, without 0.
@@ -321,10 +328,22 @@ fn add_released(stored: Option<(&Page, &Evidence)>, new: (&Page, &Evidence), rel
     let count = |selects: &dyn Fn(&Moment) -> bool| moments.iter().filter(|moment| selects(moment)).count();
     let stored = count(&|moment| moment.new.is_some() && is_same(moment)) as u64;
     let kept: Vec<&Moment> = moments.iter().filter(|moment| !is_same(moment) || is_released(moment)).collect();
+    let lost = |moment: &Moment| {
+        let lent = [(STORED, moment.stored), (NEW, moment.new)].map(|(of, at)| lent_digest(versions[of], at?));
+        lent.into_iter().flatten().any(|digest| !moment.borrows() || moment.digest != digest)
+    };
+    let displaces = moments.iter().any(lost);
     if kept.is_empty() {
-        return Added { page: None, stored, whole: None };
+        return Added { stored, displaces, ..Added::default() };
     }
-    Added { page: Some(write(versions[NEW].0.uid, versions.map(|(page, _)| page), &kept)), stored, whole: None }
+    let page = write(versions[NEW].0.uid, versions.map(|(page, _)| page), &kept);
+    Added { page: Some(page), stored, displaces, whole: None }
+}
+
+/// The digest of the captures of other URLs that lent links to a capture, if it is a revisit that has such links.
+fn lent_digest((page, evidence): (&Page, &Evidence), capture: u32) -> Option<u64> {
+    let borrows = evidence.revisit(capture).is_some_and(|revisit| revisit.elsewhere) && !page.is_blank(capture);
+    borrows.then(|| evidence.digest(capture as usize))
 }
 
 fn reference_of(revisit: &Revisit) -> (bool, bool, bool, Option<i64>, &[Uid]) {
@@ -481,7 +500,7 @@ mod tests {
                 let stored = joined(&rows);
                 let stored = stored.as_ref().map(|(page, evidence)| (page, evidence));
                 let again = add(stored, (&page, &evidence));
-                prop_assert_eq!(again, Added { page: None, stored: page.timestamps.len() as u64, whole: None });
+                prop_assert_eq!(again, Added { stored: page.timestamps.len() as u64, ..Added::default() });
             }
             let all: Vec<Capture> = captures.into_iter().map(|(capture, _)| capture).collect();
             let (page, evidence) = accumulate(&all);
