@@ -10,7 +10,7 @@ use crate::formats::http;
 use crate::formats::record::{Fields, RecordSite};
 use crate::page::charset::Document;
 use crate::page::html;
-use crate::{Capture, Finding, LinkKinds};
+use crate::{Capture, Cut, Finding, LinkKinds};
 
 /// Reads documents into captures; holds the buffers.
 pub(crate) struct Documents {
@@ -51,6 +51,9 @@ impl Documents {
         if kind == Some(false) {
             site.count(Finding::NotHtml);
             return false;
+        }
+        if raw.is_empty() && !http::ends_header(block) {
+            site.cut(Cut::Short);
         }
         let body = http::coding::body(raw, fields, site);
         if kind.is_none() && !http::looks_like_html(&body) {

@@ -25,6 +25,15 @@ pub(crate) fn response<'a>(block: &'a [u8], fields: &mut Fields) -> Option<(u16,
     }
 }
 
+/// Whether a block ends with the empty line that ends a header.
+pub(crate) fn ends_header(block: &[u8]) -> bool {
+    let without_line_end = |text: &[u8]| {
+        let text = text.strip_suffix(b"\n")?;
+        Some(text.strip_suffix(b"\r").unwrap_or(text).len())
+    };
+    without_line_end(block).is_some_and(|end| block[..end].ends_with(b"\n"))
+}
+
 /// The status of a text that begins with a status line; 0 if the line has none, and `None` if this is no status line.
 /// The blanks before and after the status may be missing or many.
 fn status(line: &[u8]) -> Option<u16> {
@@ -127,6 +136,16 @@ pub(crate) fn looks_like_html(document: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_header_ends_with_an_empty_line() {
+        for whole in ["HTTP/1.1 200\r\nA: b\r\n\r\n", "HTTP/1.1 200\n\n", "HTTP/1.1 200\nA: b\n\r\n"] {
+            assert!(ends_header(whole.as_bytes()), "{whole:?}");
+        }
+        for cut in ["", "\n", "HTTP/1.1 200", "HTTP/1.1 200\r\nA: b\r\n", "HTTP/1.1 200\r\nA: b\r\n\r"] {
+            assert!(!ends_header(cut.as_bytes()), "{cut:?}");
+        }
+    }
 
     #[test]
     fn status_lines() {

@@ -54,6 +54,12 @@ fn bodies_that_are_cut_without_a_mark() {
     assert_eq!(one(&["WARC-Truncated: time"], &http(200, &[&length], part)), (Some(Cut::Truncated), 30));
     // The answer from a cache of the browser, or to HEAD: a length and no body.
     assert_eq!(one(&[], &http(200, &[&length], b"")), (Some(Cut::Short), 0));
+    // The connection ended inside the header.
+    for header in
+        [&b"HTTP/1.1 200 OK\r\nContent-Type: text/html"[..], b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"]
+    {
+        assert_eq!(one(&[], header), (Some(Cut::Short), 0));
+    }
     let (cut, links) =
         one(&["WARC-Truncated: disconnect"], &http(200, &["Content-Encoding: gzip"], &coded[..coded.len() / 2]));
     assert!(cut == Some(Cut::Truncated) && links < LINKS);

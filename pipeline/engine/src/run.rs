@@ -267,7 +267,7 @@ pub fn run<W: Work>(
     let directory = options.scratch_directory()?;
     // This check comes before anything is touched: the files from which another job can resume stay.
     if !Scratch::is_of(&directory, process, &known_as) {
-        work.may_begin(|| current_epoch(&options.store))?;
+        work.may_begin(|| current_epoch(&options.store)).inspect_err(|_| Scratch::clear_left(&directory, process))?;
     }
     let scratch = Scratch::open(&directory, process, &known_as, progress.spill_counters())?;
     scratch.clear_others(processes);

@@ -109,6 +109,19 @@ impl Scratch {
         }
     }
 
+    /// Removes what a removal left that was killed: the directory of a process, if it has no job and no process uses
+    /// it, and the directory around it.
+    pub(crate) fn clear_left(around: &Path, process: usize) {
+        let directory = around.join(format!("{PROCESS}{process}"));
+        let lock = File::open(directory.join(LOCK));
+        let is_used = lock.as_ref().is_ok_and(|lock| lock.try_lock().is_err());
+        if job_in(&directory).is_none() && !is_used {
+            // There may be nothing, or files that this user may not remove: the refused job touches nothing else.
+            let _ = fs::remove_dir_all(&directory);
+            let _ = fs::remove_dir(around);
+        }
+    }
+
     /// A directory for jobs that cannot be resumed, and for tests: files go directly into `directory`.
     pub fn temporary(directory: &Path) -> Scratch {
         let directory = directory.to_owned();
@@ -260,6 +273,8 @@ impl Scratch {
 
     /// Removes the directory with its contents, and the directory around it if that is empty then.
     pub(crate) fn remove_all(&self) -> Result<(), Error> {
+        // First, so that what a kill leaves of the directory is no job to resume.
+        let _ = fs::remove_file(self.0.directory.join(JOB));
         fs::remove_dir_all(&self.0.directory).map_err(|source| self.error(source))?;
         if let Some(parent) = self.0.directory.parent() {
             // Other processes may still have their directories there.
@@ -336,6 +351,32 @@ mod tests {
         other.clear_others(1);
         other.remove_all().unwrap();
         assert!(!around.exists());
+    }
+
+    #[test]
+    fn what_a_killed_removal_leaves_is_cleared_and_no_job_or_process_in_use() {
+        let dir = tempfile::tempdir().unwrap();
+        let around = dir.path().join("webstrata-test");
+        Scratch::clear_left(&around, 0);
+        let scratch = open(&around, 0, "one").unwrap();
+        scratch.set_job(&JobFile { id: "one".into(), row: 7, base: None }).unwrap();
+        Scratch::clear_left(&around, 0);
+        scratch.create("garbage").unwrap();
+        drop(scratch);
+        Scratch::clear_left(&around, 0);
+        let directory = around.join("process-0");
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 3, "lock, job, garbage: another start may resume");
+        // The kill comes after the first file.
+        fs::remove_file(directory.join(JOB)).unwrap();
+        let used = open(&around, 0, "two").unwrap();
+        Scratch::clear_left(&around, 0);
+        assert!(directory.exists());
+        drop(used);
+        Scratch::clear_left(&around, 0);
+        assert!(!around.exists());
+        fs::create_dir(&around).unwrap();
+        Scratch::clear_left(&around, 0);
+        assert!(!around.exists(), "the kill came before the last directory");
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! | in a coding that is not read here | cut ([`Cut::Encoding`]): no bytes, and damage |
 //! | longer than [`BODY_BYTES_MAX`] without its codings | cut ([`Cut::Truncated`]): the first bytes, and damage |
 //! | fewer bytes than `Content-Length`, without transfer codings | cut ([`Cut::Short`]) |
+//! | the header before it has no end | cut ([`Cut::Short`]): no bytes |
 //!
 //! `Content-Length` counts the coded bytes. If a content coding was undone before the body was stored, the number says
 //! nothing, except of an empty body. If there are several numbers, the least one counts.
