@@ -106,8 +106,16 @@ pub(crate) fn run(args: &NeighbourhoodArgs, out: &mut dyn Write) -> anyhow::Resu
     }
     table.print(out)?;
     out.write_all(&csv.into_inner()?)?;
+    let unknown = found.unknown();
     if around.edges.is_empty() && args.format == TableFormat::Text {
-        ask::note(&format!("no link of {} to or from another node; --at asks about one date", page.url));
+        let link = if unknown.is_empty() { "link" } else { "known link" };
+        ask::note(&format!("no {link} of {} to or from another node; --at asks about one date", page.url));
+    }
+    if let Some(first) = links.urls_of(&unknown[..unknown.len().min(1)])?.first() {
+        let when = if args.at.is_some() { "at that time" } else { "in some captures" };
+        let others = unknown.len() - 1;
+        let more = if others > 0 { format!(" and of {}", counted(others, "other page")) } else { String::new() };
+        ask::note(&format!("links unknown {when} of {first}{more}: there may be more links"));
     }
     if around.left_out > 0 {
         let nodes = counted(around.nodes.len(), "node");

@@ -41,6 +41,10 @@ pub struct Neighbourhood {
     pub left_out: usize,
     /// Pages with too many links, which were not read.
     pub unread: usize,
+    /// Pages in the centre and one step away that may have more links: a capture leaves their links unknown, or the one
+    /// that decides at the date. Missing if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown_pages: Option<usize>,
 }
 
 /// Links in columns; times are seconds since 1970.

@@ -14,6 +14,8 @@
 //!   began by then, or else the first stretch.
 //! - The first ring has the URLs that the page ever linked to and the pages that ever linked to it. The second ring has
 //!   the URLs that pages of the first ring link to. Links of a node to itself are left out.
+//! - A page in the centre or in the first ring may have more links if a capture leaves its links unknown: the capture
+//!   that decides as of a date, or any capture.
 //! - If there are more nodes than the answer has room for, the answer has the nodes whose links stood longest.
 //!
 //! Memory: [`LINKS_MAX`] links. Cost: the lifespans of the pages of the first ring.
@@ -32,7 +34,7 @@ use super::unknown::Unknown;
 use super::{Ask, Direction, Facts, Given, Precision, Program, Question, Rest};
 use crate::record::backlink::Backlink;
 use crate::record::capture::lifespan::{Lifespan, unite};
-use crate::record::capture::{CaptureTime, Linking, Unclear, gone_after, telling};
+use crate::record::capture::{CaptureTime, Linking, Unclear, gone_after, is_unknown, telling};
 use crate::record::page::InLinks;
 use crate::record::time::{AsOf, RangeLength, Window};
 use crate::record::uid::{Uid, in_order};
@@ -143,13 +145,16 @@ pub(crate) struct Surroundings {
     left_out: usize,
     edges: Vec<Edge<Uid>>,
     unread: usize,
+    /// The pages whose links were added, and that may have more.
+    unknown: Vec<Uid>,
 }
 
 impl Surroundings {
     /// Starts from the runs and captures of the centre, and the pages that link to it.
     pub(crate) fn new(question: NeighbourhoodQuestion, own: (&[Lifespan], &[CaptureTime]), sources: Sources) -> Self {
         let Sources { pages, left_out } = sources;
-        let mut found = Self { question, near: Vec::new(), left_out, edges: Vec::new(), unread: 0 };
+        let (near, edges, unknown) = (Vec::new(), Vec::new(), Vec::new());
+        let mut found = Self { question, near, left_out, edges, unread: 0, unknown };
         found.add(question.centre, own.0, own.1);
         let mut lives: HashMap<Uid, i64> = pages.into_iter().map(|(life, page)| (page, life)).collect();
         let told = Told::of(question, own.0, own.1);
@@ -179,6 +184,9 @@ impl Surroundings {
     /// Adds the links of a page, given their runs and the captures.
     pub(crate) fn add(&mut self, page: Uid, runs: &[Lifespan], captures: &[CaptureTime]) {
         let (question, edges) = (self.question, &mut self.edges);
+        if is_unknown(captures, question.window()) {
+            self.unknown.push(page);
+        }
         let told = Told::of(question, runs, captures);
         let edge = |life: &Lifespan, unknown| Edge {
             source: page,
@@ -230,7 +238,9 @@ impl Surroundings {
         let pages = self.edges.chunk_by(|one, next| one.source == next.source);
         let mut pages: Vec<&[Edge<Uid>]> = pages.filter(|edges| near.contains(&edges[0].source)).collect();
         pages.sort_unstable_by_key(|edges| edges[0].source);
-        Network::new(self.question, &pages, self.left_out, self.unread)
+        self.unknown.retain(|page| near.contains(page));
+        self.unknown.sort_unstable();
+        Network { unread: self.unread, unknown: self.unknown, ..Network::new(self.question, &pages, self.left_out) }
     }
 }
 
@@ -504,10 +514,14 @@ mod tests {
         // Page 5 links to 1 until it lacks the link at 40, and to 9 from 20 on. Its captures at 30 and 50 have unknown
         // links.
         let runs = [run(1, 10, 20), run(9, 20, 40)];
-        let found = |at| {
+        let network = |at| {
             let question = NeighbourhoodQuestion { centre: Uid(5), is_wide: false, at, limit: 100 };
-            Surroundings::new(question, (&runs, &own), Sources::default()).finish().by_page().edges
+            Surroundings::new(question, (&runs, &own), Sources::default()).finish()
         };
+        let found = |at| network(at).by_page().edges;
+        for (at, unknown) in [(None, true), (Some(35), true), (Some(45), false), (Some(60), true)] {
+            assert_eq!(network(at).unknown(), [Uid(5)].get(..usize::from(unknown)).unwrap(), "{at:?}");
+        }
         let edge = |target, from, until, unknown| Edge { source: 1, target, from, until, unknown };
         assert_eq!(found(None), [edge(0, 10, Some(40), Some(50)), edge(2, 20, None, Some(50))]);
         assert_eq!(found(Some(35)), [edge(0, 10, Some(40), Some(30)), edge(2, 20, None, Some(30))]);

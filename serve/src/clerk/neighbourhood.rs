@@ -2,7 +2,7 @@
 //! (`questions::neighbourhood` of `webstrata_layers` has the question and its steps).
 
 use tonic::Status;
-use webstrata_layers::{Edge, Folding, Grain, NeighbourhoodQuestion, NeighbourhoodSearch, Uid};
+use webstrata_layers::{Edge, Folding, Grain, Neighbourhood, NeighbourhoodQuestion, NeighbourhoodSearch, Uid};
 use webstrata_url::domain_of;
 
 use super::pinned::Pinned;
@@ -25,6 +25,8 @@ pub struct NeighbourhoodAnswer {
     pub left_out: usize,
     /// The number of pages of the first ring whose links are not in the answer.
     pub unread: usize,
+    /// The number of pages in the centre and in the first ring that may have more links.
+    pub unknown_pages: usize,
 }
 
 /// A node of a neighbourhood.
@@ -79,7 +81,8 @@ impl Pinned {
             let nodes = around.nodes.iter().map(node).collect();
             (grain, around, nodes)
         };
-        let (centre, left_out, unread) = (around.centre, around.left_out, found.unread());
-        Ok(NeighbourhoodAnswer { grain, nodes, centre, edges: around.edges, left_out, unread })
+        let Neighbourhood { centre, edges, left_out, .. } = around;
+        let (unread, unknown_pages) = (found.unread(), found.unknown().len());
+        Ok(NeighbourhoodAnswer { grain, nodes, centre, edges, left_out, unread, unknown_pages })
     }
 }

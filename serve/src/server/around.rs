@@ -73,7 +73,7 @@ pub(super) async fn neighbourhood(
     let limit = limit_of(request.limit, NeighbourhoodSearch::NODES_MAX);
     let near = NeighbourhoodQuestion { centre: Uid(request.uid), is_wide: !request.narrow, at: request.at, limit };
     let found = pinned.neighbourhood(near, grain, nodes_max).await?;
-    let NeighbourhoodAnswer { grain, nodes, centre, edges, left_out, unread } = found;
+    let NeighbourhoodAnswer { grain, nodes, centre, edges, left_out, unread, unknown_pages } = found;
     let unit = match grain {
         Grain::Page => Asked::Page,
         Grain::Directory => Asked::Directory,
@@ -96,6 +96,7 @@ pub(super) async fn neighbourhood(
         stood: edges.iter().map(stood).collect(),
         left_out: left_out as u64,
         unread: unread as u64,
+        unknown_pages: unknown_pages as u64,
         unknown_links,
         unknown,
     })

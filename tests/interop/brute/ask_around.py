@@ -101,6 +101,14 @@ def command(at_server):
     return ask
 
 
+def unknown_pages(world, question):
+    """How many pages in the centre and one step away may have more links."""
+    model, url, at = world.model, question["url"], question["at"] and question["at"][1]
+    around = {page: {target for target, *_ in links_of(world, page, at)} for page in model.pages}
+    near = {url} | around.get(url, set()) | {page for page, links in around.items() if url in links}
+    return sum(model.links(page, {} if at is None else {"at": at})[1] for page in near)
+
+
 def in_columns(nodes, sources, targets, starts, ends, unknown, question):
     """Lines of an answer in columns, which does not say whether a link stands."""
     lines = []
@@ -121,6 +129,7 @@ def over_http(world, question):
     if json_of(got):
         return NOT_IN_STORE
     assert got["nodes"][got["centre"]] == question["url"] and not got["left_out"] and not got["unread"], got
+    assert got.get("unknown_pages", 0) == unknown_pages(world, question), got
     links = got["links"]
     return in_columns(
         got["nodes"], links["source"], links["target"], links["from"], links["until"], links.get("unknown"), question
@@ -138,7 +147,7 @@ def over_grpc(world, question):
             at=question["at"][1] if question["at"] else None,
         )
     )
-    assert got.nodes[got.centre] == question["url"], got
+    assert got.nodes[got.centre] == question["url"] and got.unknown_pages == unknown_pages(world, question), got
     captured = dict(zip(got.nodes, got.captured))
     assert captured == {node: node in world.model.pages for node in got.nodes} and set(got.urls) <= {1}, got
     ends = [start + stood if stood else None for start, stood in zip(getattr(got, "from"), got.stood)]

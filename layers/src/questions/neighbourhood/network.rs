@@ -19,7 +19,8 @@ pub struct Network {
     /// The links, in order.
     edges: Vec<Edge>,
     left_out: usize,
-    unread: usize,
+    pub(super) unread: usize,
+    pub(super) unknown: Vec<Uid>,
 }
 
 /// A neighbourhood.
@@ -36,9 +37,8 @@ pub struct Neighbourhood {
 }
 
 impl Network {
-    /// Creates a network from links in order, in slices of one source each. `left_out` nodes and the links of `unread`
-    /// pages of the first ring are missing.
-    pub(super) fn new(question: NeighbourhoodQuestion, pages: &[&[Edge<Uid>]], left_out: usize, unread: usize) -> Self {
+    /// Creates a network from links in order, in slices of one source each. `left_out` nodes are missing.
+    pub(super) fn new(question: NeighbourhoodQuestion, pages: &[&[Edge<Uid>]], left_out: usize) -> Self {
         let mut nodes: Vec<Uid> = pages.iter().map(|links| links[0].source).chain([question.centre]).collect();
         nodes.extend(pages.iter().flat_map(|links| links.iter().map(|link| link.target)));
         nodes.sort_unstable();
@@ -49,7 +49,7 @@ impl Network {
             let source = place(links[0].source);
             edges.extend(links.iter().map(|link| link.between(source, place(link.target))));
         }
-        Self { question, nodes, edges, left_out, unread }
+        Self { question, nodes, edges, left_out, unread: 0, unknown: Vec::new() }
     }
 
     /// All nodes that were found, rising.
@@ -60,6 +60,12 @@ impl Network {
     /// The number of pages of the first ring that were not read, so that their links are missing.
     pub fn unread(&self) -> usize {
         self.unread
+    }
+
+    /// The pages in the centre and in the first ring that were read and may have more links, rising: at the date of
+    /// the question, or in any capture.
+    pub fn unknown(&self) -> &[Uid] {
+        &self.unknown
     }
 
     /// The neighbourhood with URLs as nodes.

@@ -131,6 +131,8 @@ export interface Neighbourhood {
   urls: number[];
   left_out: number;
   unread: number;
+  /** Pages in the centre and one step away that may have more links. */
+  unknown_pages?: number;
 }
 
 export interface Ways {

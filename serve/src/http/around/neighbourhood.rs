@@ -105,6 +105,7 @@ pub(in crate::http) async fn neighbourhood(
             domain: domains.of,
             left_out: found.left_out,
             unread: found.unread,
+            unknown_pages: (found.unknown_pages > 0).then_some(found.unknown_pages),
             nodes: found.nodes.into_iter().map(|node| node.name).collect(),
         },
     )

@@ -163,7 +163,8 @@ export function tell(view) {
   const all = count(around.size + answer.left_out);
   const shown = answer.left_out ? ` Shown: the ${count(around.size)} of ${all} that were there longest.` : "";
   const unread = answer.unread ? ` The links of ${many(answer.unread, "page")} at one step were not read.` : "";
-  readout.textContent = `${numbersOf(view)}.${shown}${unread}`;
+  const more = answer.unknown_pages ? ` ${many(answer.unknown_pages, "page")} with unknown links may have more.` : "";
+  readout.textContent = `${numbersOf(view)}.${shown}${unread}${more}`;
 }
 
 /**
