@@ -240,7 +240,7 @@ impl Surroundings {
         pages.sort_unstable_by_key(|edges| edges[0].source);
         self.unknown.retain(|page| near.contains(page));
         self.unknown.sort_unstable();
-        Network { unread: self.unread, unknown: self.unknown, ..Network::new(self.question, &pages, self.left_out) }
+        Network::new(self.question, &pages, self.left_out).but_for(self.unread, self.unknown)
     }
 }
 

@@ -19,8 +19,8 @@ pub struct Network {
     /// The links, in order.
     edges: Vec<Edge>,
     left_out: usize,
-    pub(super) unread: usize,
-    pub(super) unknown: Vec<Uid>,
+    unread: usize,
+    unknown: Vec<Uid>,
 }
 
 /// A neighbourhood.
@@ -50,6 +50,11 @@ impl Network {
             edges.extend(links.iter().map(|link| link.between(source, place(link.target))));
         }
         Self { question, nodes, edges, left_out, unread: 0, unknown: Vec::new() }
+    }
+
+    /// The same network, which may miss the links of `unread` pages of the first ring, and links of `unknown` pages.
+    pub(super) fn but_for(self, unread: usize, unknown: Vec<Uid>) -> Self {
+        Self { unread, unknown, ..self }
     }
 
     /// All nodes that were found, rising.

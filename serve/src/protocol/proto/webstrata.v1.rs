@@ -594,6 +594,10 @@ pub struct GetNeighbourhoodResponse {
     pub left_out: u64,
     #[prost(uint64, tag = "11")]
     pub unread: u64,
+    /// The number of pages in the middle and next to it that may have more links: the capture that decides at `at`, or
+    /// any capture, leaves links unknown.
+    #[prost(uint64, tag = "15")]
+    pub unknown_pages: u64,
     /// Links that may or may not stand at `at`, or to this day: their places in `sources`, increasing, and the time
     /// since which this is unknown.
     #[prost(uint64, repeated, tag = "12")]
