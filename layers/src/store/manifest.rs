@@ -61,8 +61,8 @@ pub struct RowEntry {
     /// Whether the row takes out captures or links of older rows; not written if false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removes: bool,
-    /// Whether links that captures of other URLs lent to a revisit are lost, because a record of this row or of an older
-    /// row displaces the revisit. Not written if false.
+    /// Whether links that captures of other URLs lent to a revisit are lost: a record of this row, or of an older one,
+    /// displaces the revisit. Not written if false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub displaces: bool,
     /// The number of captures that are revisits of captures of other URLs; not written if zero.

@@ -15,6 +15,7 @@ use crate::hosts::Fold;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 use webstrata_engine::{Progress, RunOptions, Stopped, gather, work_together};
 use webstrata_layers::overview::{HostOverview, Linked, Lives, Numbers, Overview};
@@ -108,9 +109,16 @@ impl Sums {
         self.links += other.links;
     }
 
-    fn numbers(&self, years: usize) -> Numbers {
-        let mut numbers = Numbers::of_years(years);
-        self.years.iter().for_each(|(&year, &row)| numbers.add(year, row));
+    /// The years from the first capture to the last one.
+    fn span(&self) -> Range<usize> {
+        let ends = self.years.first_key_value().zip(self.years.last_key_value());
+        ends.map_or(0..0, |((&first, _), (&last, _))| first..last + 1)
+    }
+
+    /// The numbers of a span of years, which has all years of these sums.
+    fn numbers(&self, span: &Range<usize>) -> Numbers {
+        let mut numbers = Numbers::of_years(span.len());
+        self.years.iter().for_each(|(&year, &row)| numbers.add(year - span.start, row));
         numbers
     }
 
@@ -212,20 +220,23 @@ fn find(context: &mut AnalysisContext<'_>) -> Result<Option<Overview>, Stopped> 
         domains.into_iter().map(|(domain, links)| Linked { domain: domain.to_owned(), links }).collect();
     domains.sort_unstable_by(|one, other| other.links.cmp(&one.links).then_with(|| one.domain.cmp(&other.domain)));
     domains.truncate(DOMAINS);
+    // The counts of the store also have the times of captures that were removed.
+    let span = whole.span();
+    let first_year = starts[span.clone()].first().and_then(|&start| format_time(start).get(..4)?.parse().ok());
     let host_of = |host: &u32| {
         let sums = of_shown.remove(host)?;
         Some(HostOverview {
             host: hosts.name(*host).to_owned(),
             links: sums.links,
             pages: sums.pages,
-            numbers: sums.numbers(starts.len()),
+            numbers: sums.numbers(&span),
             lives: sums.lives(),
         })
     };
     Ok(Some(Overview {
         of: context.store.store().id(),
-        first_year: starts.first().and_then(|&start| format_time(start).get(..4)?.parse().ok()).unwrap_or(0),
-        all: whole.numbers(starts.len()),
+        first_year: first_year.unwrap_or(0),
+        all: whole.numbers(&span),
         lives: whole.lives(),
         hosts_captured,
         hosts: most.iter().filter_map(host_of).collect(),
