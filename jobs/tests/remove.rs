@@ -169,3 +169,24 @@ fn links_that_are_held_are_taken_out_of_their_files() {
     assert_eq!(succeeds(path, "links {}/store http://a.example/"), "http://c.example/\n");
     assert_eq!(succeeds(path, "links {}/store http://e.example/"), "http://c.example/\n");
 }
+
+#[test]
+fn tables_by_period_begin_and_end_with_captures_that_are_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let line =
+        |host: &str, year| json!({"url": format!("http://{host}.example/"), "ts": year, "links": []}).to_string();
+    let lines = [line("z", "2004"), line("a", "2006"), line("z", "2008")];
+    fs::write(dir.path().join("crawl.jsonl"), lines.join("\n")).unwrap();
+    succeeds(dir.path(), "build --out {}/store {}/crawl.jsonl");
+    let tables = || {
+        let growth = succeeds(dir.path(), "analyze {}/store growth --period year --out -");
+        let overview: Value = serde_json::from_str(&succeeds(dir.path(), "overview {}/store --format json")).unwrap();
+        let years = overview["overview"]["all"]["captures"].as_array().unwrap().len();
+        (growth.lines().count() - 1, overview["overview"]["first_year"].as_i64().unwrap(), years)
+    };
+    assert_eq!(tables(), (5, 2004, 5));
+    succeeds(dir.path(), "remove {}/store --host z.example --as both --no-merge");
+    assert_eq!(tables(), (1, 2006, 1));
+    succeeds(dir.path(), "remove {}/store --host a.example --as both --no-merge");
+    assert_eq!(tables(), (0, 0, 0), "no capture is left");
+}

@@ -520,7 +520,7 @@ fn records(random: &mut fastrand::Rng, digests: Digests) -> Vec<Record> {
 fn records_of_one_second_mean_the_same_in_every_order() {
     let order = digests_in_order();
     let seeds = std::env::var("WEBSTRATA_CRAWLS").ok().and_then(|text| text.parse().ok()).unwrap_or(24);
-    // In the last two, a record that another one displaces had lent links, or displaced a third one.
+    // In the last two, a record is displaced to which links were lent, or which displaces a third one.
     for seed in (0..seeds).chain([155, 159]) {
         let dir = tempfile::tempdir().unwrap();
         let mut random = fastrand::Rng::with_seed(seed);

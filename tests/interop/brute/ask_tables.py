@@ -390,10 +390,6 @@ def expect_growth(world, question, face):
 
 def growth(world, question):
     rows = table(world, "analyze", "growth", "--period", question["every"], "--out", "-")
-    if not world.model.is_whole:
-        # Rows that are not merged span the times of captures that were removed.
-        times = {row["period"] for row in expect_growth(world, question, "command")}
-        rows = [row for row in rows if row["period"] in times]
     return [{name: value if name == "period" else int(value) for name, value in row.items()} for row in rows]
 
 

@@ -14,7 +14,7 @@
 
 use super::adjacency::{self, Timed};
 use super::slice::TimedSlice;
-use super::survey::{History, each, fates};
+use super::survey::{History, each, fates, span};
 use super::{AnalysisContext, Found, Sheet, SheetColumn};
 use webstrata_engine::Stopped;
 use webstrata_layers::record::capture::fate::Fate;
@@ -102,7 +102,8 @@ pub(super) fn growth(context: &mut AnalysisContext<'_>, length: RangeLength) -> 
     for worker_sums in context.gather_values(&sums)? {
         all.iter_mut().zip(worker_sums).for_each(|(sum, added)| (0..COLUMNS.len()).for_each(|at| sum[at] += added[at]));
     }
-    let sheet = (context.worker.index() == 0).then(|| sheet(starts, all));
+    let span = span((0..all.len()).filter(|&at| all[at][CAPTURES] > 0));
+    let sheet = (context.worker.index() == 0).then(|| sheet(starts[span.clone()].to_vec(), all[span].to_vec()));
     Ok(Found::of_worker().with_sheet(sheet))
 }
 

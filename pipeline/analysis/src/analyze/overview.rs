@@ -8,7 +8,7 @@
 use super::adjacency;
 use super::exchange::{Number, exchange};
 use super::growth::when_first_known;
-use super::survey::{History, fates};
+use super::survey::{History, fates, span};
 use super::{AnalysisContext, NodeRule, ProcessState, fits, from_bytes, to_bytes};
 use crate::Error;
 use crate::hosts::Fold;
@@ -107,12 +107,6 @@ impl Sums {
         }
         self.pages += other.pages;
         self.links += other.links;
-    }
-
-    /// The years from the first capture to the last one.
-    fn span(&self) -> Range<usize> {
-        let ends = self.years.first_key_value().zip(self.years.last_key_value());
-        ends.map_or(0..0, |((&first, _), (&last, _))| first..last + 1)
     }
 
     /// The numbers of a span of years, which has all years of these sums.
@@ -220,8 +214,7 @@ fn find(context: &mut AnalysisContext<'_>) -> Result<Option<Overview>, Stopped> 
         domains.into_iter().map(|(domain, links)| Linked { domain: domain.to_owned(), links }).collect();
     domains.sort_unstable_by(|one, other| other.links.cmp(&one.links).then_with(|| one.domain.cmp(&other.domain)));
     domains.truncate(DOMAINS);
-    // The counts of the store also have the times of captures that were removed.
-    let span = whole.span();
+    let span = span(whole.years.keys().copied());
     let first_year = starts[span.clone()].first().and_then(|&start| format_time(start).get(..4)?.parse().ok());
     let host_of = |host: &u32| {
         let sums = of_shown.remove(host)?;

@@ -9,6 +9,7 @@ use super::AnalysisContext;
 use crate::Error;
 use crate::stretches::{captures_selected, for_each_link, for_each_run};
 use std::borrow::Cow;
+use std::ops::Range;
 use webstrata_engine::Stopped;
 use webstrata_layers::record::capture::fate::{self, Fate};
 use webstrata_layers::{AsOf, Page, Uid, Window};
@@ -123,6 +124,14 @@ pub(super) fn each(
         history.set(page, window)?;
         visit(usize::try_from(page.uid - first).unwrap_or(usize::MAX), page, &history)
     })
+}
+
+/// The range from the first to the last of these indexes of periods, which are those with captures. The periods of a
+/// store's counts also cover captures that were removed, until the next merge.
+pub(super) fn span(periods: impl IntoIterator<Item = usize>) -> Range<usize> {
+    periods
+        .into_iter()
+        .fold(0..0, |span, at| if span.is_empty() { at..at + 1 } else { span.start.min(at)..span.end.max(at + 1) })
 }
 
 #[cfg(test)]
